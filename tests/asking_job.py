@@ -17,6 +17,8 @@ from penstock.stores.in_memory import MemoryStore
 
 
 class Busy(FakePlant):
+    """A plant at which so many rows arrive."""
+
     rate = 300.0
 
     def read(self) -> Reading:

@@ -140,8 +140,7 @@ def plant(session: Any, tmp_path: Path) -> Iterator[Plant]:
 @pytest.fixture(scope="module")
 def spark_plant(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
     made = Plant(session, tmp_path_factory.mktemp("plant"))
-    query = made.query("same", code="def same(rows):\n    return rows\n")
-    made.wait_commits(query, 1)
+    made.wait_commits(made.query("same", code="def same(rows):\n    return rows\n"), 1)
     yield made.engine
     made.engine.stop_queries(20, lambda: False)
     made.engine.close()

@@ -97,14 +97,7 @@ def batch_log() -> list[str]:
 def beginning(name: str, **properties: str) -> list[str]:
     return [
         line(**{"Event": "SparkListenerLogStart", "Spark Version": "4.3.0"}),
-        line(
-            **{
-                "Event": "SparkListenerEnvironmentUpdate",
-                "JVM Information": {},
-                "Spark Properties": {"spark.app.name": name, **properties},
-                "System Properties": {},
-            }
-        ),
+        line(**{"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": {"spark.app.name": name, **properties}, "JVM Information": {}}),
         line(**{"Event": "SparkListenerApplicationStart", "App Name": name, "App ID": f"app-{name}", "Timestamp": ms(START_S - 20), "User": "ann"}),
     ]
 

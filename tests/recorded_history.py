@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 from changes import scaled_to
+from histories import opened
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -43,7 +44,7 @@ LATER = Prediction(id="decision 2.3", kind="forecast", value=2700.0, low=2300.0,
 
 
 def written(path: Path, events: Iterable[Event] = (), readings: Iterable[Reading] = (), knowledge: Knowledge | None = None) -> Path:
-    with History.open(path, config=Config(), redactor=Redactor()) as history:
+    with opened(path) as history:
         both: list[Event | Reading] = [*events, *readings]
         for each in sorted(both, key=lambda each: each.at_s):
             what: dict[str, Any] = {"reading": each} if isinstance(each, Reading) else {"events": [each]}
@@ -95,14 +96,9 @@ class Seen:
 
 
 def simulated(
-    path: Path,
-    policy: str = "daedalus",
-    minutes: int = 30,
-    mode: Any = "shadow",
-    seen: Callable[[Reading], Reading] = lambda reading: reading,
-    failures_s: Sequence[float] = (),
-    **autopilot: Any,
-) -> Path:
+    path: Path, policy: str = "daedalus", minutes: int = 30, mode: Any = "shadow", seen: Callable[[Reading], Reading] = lambda reading: reading,
+    failures_s: Sequence[float] = (), **autopilot: Any,
+) -> Path:  # fmt: skip
     """The history of a continuous job with eight workers of 1,000 rows/s, of which its load needs three to five; its readings are as they are `seen`.
 
     Slow fits are done where something fails, as recoveries need them.

@@ -35,8 +35,7 @@ def test_a_lease_is_held_by_one_until_it_is_given_back(tmp_path: Path) -> None:
 def test_only_its_owner_may_touch_it(tmp_path: Path) -> None:
     path = tmp_path / "state" / "lease"
     with FileLease(path):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 def test_one_who_waits_gets_it_when_the_other_lets_go(tmp_path: Path) -> None:

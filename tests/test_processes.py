@@ -17,14 +17,11 @@ sys.stdin.read()
 """
 
 
-def test_a_child_is_ended_politely() -> None:
+def test_a_child_is_ended_politely_and_one_that_will_not_go_is_made_to() -> None:
     with subprocess.Popen(["sleep", "60"], preexec_fn=die_with_parent) as child:
         end_process(child)
         assert child.returncode == -15
         end_process(child)
-
-
-def test_a_child_that_will_not_go_is_made_to() -> None:
     with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"up\n"
         end_process(child, grace_s=0.1)

@@ -51,9 +51,6 @@ def uses() -> Counter[str]:
     return found
 
 
-def test_every_public_name_has_a_caller() -> None:
+def test_every_public_name_has_a_caller_but_what_is_kept_for_an_issue() -> None:
     assert {name: where for name, where in defined().items() if not uses()[name]}.keys() - FOR_OTHERS - ABOUT_TO_BE_USED.keys() == set()
-
-
-def test_what_is_kept_for_an_issue_has_no_caller_yet() -> None:
     assert [name for name in ABOUT_TO_BE_USED if name not in defined() or uses()[name]] == []

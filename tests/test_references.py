@@ -57,12 +57,9 @@ def test_what_names_no_function_is_refused_with_how_to_name_one(reference: str) 
         load_function(reference, what="sink")
 
 
-def test_a_file_that_is_not_there_is_refused_with_its_path(tmp_path: Path) -> None:
+def test_a_file_or_a_module_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match=rf"^function: there is no file {tmp_path}/job_none\.py$"):
         load_function("job_none.py:x", tmp_path)
-
-
-def test_a_module_that_is_not_there_is_refused(tmp_path: Path) -> None:
     for name in ("no_such_package", "no_such_package.module", "json.no_such_module"):
         with pytest.raises(UserMistake, match=f"there is no module '{name}' here or in"):
             load_function(f"{name}:x", tmp_path)

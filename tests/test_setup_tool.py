@@ -66,8 +66,7 @@ def machine(tmp_path: Path) -> Machine:
 def test_a_java_that_is_new_enough_is_found_though_an_old_one_is_on_the_path(machine: Machine) -> None:
     machine.java(machine.jvms / "java-21", "21.0.2")
     machine.command("java", "echo 'java version \"1.8.0_402\"' >&2")
-    assert machine.set_up().returncode == 0
-    assert machine.java_home == machine.activated() == str(machine.jvms / "java-21")
+    assert machine.set_up().returncode == 0 and machine.java_home == machine.activated() == str(machine.jvms / "java-21")
 
 
 def test_the_java_that_is_named_comes_first_and_set_up_again_changes_nothing(machine: Machine, tmp_path: Path) -> None:
@@ -84,8 +83,7 @@ def test_one_that_is_gone_is_looked_for_again(machine: Machine) -> None:
     assert machine.set_up().returncode == 0
     shutil.rmtree(machine.jvms / "java-17")
     machine.java(machine.jvms / "java-21", "21.0.2")
-    assert machine.set_up().returncode == 0
-    assert machine.java_home == machine.activated() == str(machine.jvms / "java-21")
+    assert machine.set_up().returncode == 0 and machine.java_home == machine.activated() == str(machine.jvms / "java-21")
 
 
 def test_where_there_is_none_apt_installs_it(machine: Machine, tmp_path: Path) -> None:
@@ -110,8 +108,7 @@ def without_venv(machine: Machine) -> Path:
     machine.java(machine.jvms / "java-17", "17.0.9")
     ready = machine.project / "venv-installed"
     made = "mkdir -p .venv/bin; touch .venv/bin/activate; printf '#!/bin/sh\\n' >.venv/bin/python; chmod 755 .venv/bin/python"
-    script = f'case "$*" in *ensurepip*) [ -e {ready} ];; "-m venv"*) {made};; esac'
-    machine.command("python3", script)
+    machine.command("python3", f'case "$*" in *ensurepip*) [ -e {ready} ];; "-m venv"*) {made};; esac')
     return ready
 
 

@@ -53,7 +53,7 @@ def attach(
 ) -> QueryHandle:  # fmt: skip
     """Watch a query that already runs, and scale its executors.
 
-    Its trigger, limit, restart and shedding are out of reach, and said to be, unless `restart` is given: a function that takes the wanted
+    Its trigger, limit, partitions and restart are out of reach, and said to be, unless `restart` is given: a function that takes the wanted
     settings (`trigger`, `rate_limit_rows_per_s`, `rows_per_batch()`) and starts the query again from its checkpoint, returning the new StreamingQuery.
     """
     _refuse_what_cannot_be_steered(query)

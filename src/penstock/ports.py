@@ -14,7 +14,7 @@ from penstock.core.knowledge.knowledge import Knowledge
 
 
 class Clock(Protocol):
-    """Seconds since 1970 that never jump back, so that differences are durations."""
+    """Seconds since 1970 that never jump back within a process, so that differences are durations; a restart may begin earlier."""
 
     def now_s(self) -> float: ...
 

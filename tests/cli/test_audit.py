@@ -81,14 +81,11 @@ def test_a_bad_option_is_one_line(logs: Path, options: tuple[object, ...], said:
     assert said in mistake("audit", logs, *options)
 
 
-def test_a_log_that_is_too_short_says_from_where_it_counts(tmp_path: Path) -> None:
+def test_where_nothing_can_be_audited_each_log_is_one_line_and_one_that_is_too_short_says_from_where_it_counts(logs: Path, tmp_path: Path) -> None:
+    assert "nightly is a batch job" in mistake("audit", logs / "app-nightly")
+    assert "there is no event log in it" in mistake("audit", tmp_path)
+    assert "there is no such file or folder" in mistake("audit", tmp_path / "absent")
     written(tmp_path / "app-counts", streaming_log(length_s=90.0))
     said = mistake("audit", tmp_path)
     assert "it is too short: " in said and "are left of it after the job had caught up with what waited at its start" in said
     assert "and only these are simulated; at least 60 s are needed" in said
-
-
-def test_where_nothing_can_be_audited_each_log_is_one_line(logs: Path, tmp_path: Path) -> None:
-    assert "nightly is a batch job" in mistake("audit", logs / "app-nightly")
-    assert "there is no event log in it" in mistake("audit", tmp_path)
-    assert "there is no such file or folder" in mistake("audit", tmp_path / "absent")

@@ -27,19 +27,13 @@ def cells(text: str) -> set[str]:
     return {*text.split()}
 
 
-def test_a_replay_shows_on_eighty_columns_all_that_it_shows_on_wide_ones(history: Path) -> None:
+def test_replays_audits_and_simulations_show_on_eighty_columns_all_that_they_show_on_wide_ones(history: Path, tmp_path: Path) -> None:
     narrow, wide = (shown("replay", history, "--policy", "all", columns=columns) for columns in (80, 200))
     assert cells(wide) <= cells(narrow) and {*LONG, "recorded", "simulated", "executor-seconds"} <= cells(narrow)
     assert max(len(line) for line in narrow.splitlines() if line.startswith(" ")) <= 80
-
-
-def test_an_audit_shows_on_eighty_columns_all_that_it_shows_on_wide_ones(tmp_path: Path) -> None:
     written(tmp_path / "app-counts", streaming_log(length_s=600.0, name="counts-of-the-whole-country"))
     narrow, wide = (shown("audit", tmp_path, "--promise-latency-ms", 9000, columns=columns) for columns in (80, 250))
     assert cells(wide) <= cells(narrow) and {*LONG, "wasted", "confidence", "counts-of-the-whole-country"} <= cells(narrow)
-
-
-def test_a_simulation_shows_on_eighty_columns_all_that_it_shows_on_wide_ones(tmp_path: Path) -> None:
     trace = tmp_path / "a trace.csv"
     trace.write_text("t,rate\n0,80000\n900,90000\n")
     narrow, wide = (shown("simulate", "--trace", trace, "--policy", "all", "--failures", 300, columns=columns) for columns in (80, 200))

@@ -78,19 +78,10 @@ def test_the_object_holds_what_was_seen_weighed_and_predicted(history: Path) -> 
 def test_people_read_tables(history: Path) -> None:
     text = shown("--file", history, "--last-change")
     for words in (
-        "from 4 to 3 executors (in shadow: nothing was changed)",
-        f"{day_time(START_S + 60)}, policy auto:daedalus, mode shadow",
-        "because the fewest executors that hold",
-        "2500 rows/s",
-        "4 running, 4 requested, busy 62%",
-        "it carries 1,990 rows/s, 2,500 arrive",
-        "never",
-        "load 60 s ahead",
-        "2,300 to 2,900",
-        "within its bounds",
-        "capacity of 3 executors",
-        "not yet due",
-    ):
+        "from 4 to 3 executors (in shadow: nothing was changed)", f"{day_time(START_S + 60)}, policy auto:daedalus, mode shadow",
+        "because the fewest executors that hold", "2500 rows/s", "4 running, 4 requested, busy 62%", "it carries 1,990 rows/s, 2,500 arrive", "never",
+        "load 60 s ahead", "2,300 to 2,900", "within its bounds", "capacity of 3 executors", "not yet due",
+    ):  # fmt: skip
         assert words in text
     assert "None" not in text and "nan" not in text
 
@@ -150,13 +141,10 @@ def until(text: str) -> datetime:
     return datetime.fromtimestamp(round(until_moment_s(text, LAST.timestamp()) + 0.001, 3))
 
 
-def test_a_time_of_the_day_is_the_last_one_there_was_to_the_end_of_its_minute() -> None:
+def test_a_time_is_local_to_the_end_of_its_minute_unless_it_says_otherwise() -> None:
     assert until("14:05") == datetime(2026, 11, 16, 14, 6)
     assert until("14:06") == datetime(2026, 11, 15, 14, 7)
     assert until("9:30:10") == datetime(2026, 11, 16, 9, 30, 11)
-
-
-def test_an_iso_time_is_local_unless_it_says_otherwise() -> None:
     assert until("2026-11-15T08:00") == until("2026-11-15 08:00") == datetime(2026, 11, 15, 8, 1)
     assert until_moment_s("1970-01-01T00:01:00+00:00", 0.0) == pytest.approx(61.0, abs=0.01)
     assert until("2026-11-15") == datetime(2026, 11, 16)

@@ -64,10 +64,12 @@ def test_a_line_is_predicted_whatever_its_file_looks_like(tmp_path: Path, rows: 
     assert fitted["wape"] < 0.005 and fitted["origins"] == 3
 
 
-def test_the_table_says_the_error_the_bounds_and_the_models(tmp_path: Path) -> None:
+def test_the_table_and_the_picture_show_the_error_the_bounds_and_the_models(tmp_path: Path) -> None:
     said = table("forecast", written(tmp_path, rising(3000)), *QUICK)
     assert "forecasts of 300 s from 3 moments" in said and "error (WAPE) 0.0" in said and "truth within the 80 % bounds" in said
     assert "refits included" in said and "models used line" in said
+    words = drawn(tmp_path, "forecast", written(tmp_path, rising(3000)), *QUICK)
+    assert all(word in words for word in ("Forecasts of 300 s", "trace.csv", "measured", "forecast", "4 of 5 cases", "rows/s"))
 
 
 def test_no_load_at_all_has_no_relative_error(tmp_path: Path) -> None:
@@ -102,8 +104,3 @@ def test_a_million_rows_are_answered(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     path.write_text("t,rate\n" + "\n".join(f"{t},{5000 + t % 3}" for t in range(1_000_000)))
     assert found("forecast", path, *QUICK)["wape"] < 0.001
-
-
-def test_a_picture_shows_what_came_and_what_was_predicted(tmp_path: Path) -> None:
-    words = drawn(tmp_path, "forecast", written(tmp_path, rising(3000)), *QUICK)
-    assert all(word in words for word in ("Forecasts of 300 s", "trace.csv", "measured", "forecast", "4 of 5 cases", "rows/s"))

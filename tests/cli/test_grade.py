@@ -35,12 +35,6 @@ def test_the_table_says_what_good_is(history: Path) -> None:
     assert "None" not in text
 
 
-def test_bounds_that_seldom_hold_are_called_too_narrow(tmp_path: Path) -> None:
-    tight = replace(FORECAST, low=2599.0, high=2601.0)
-    (row,) = found("grade", "--file", written(tmp_path / "h.db", [graded(tight, 10.0 * number, 2500.0) for number in range(20)]))["grades"]
-    assert (row["error"], row["within"], row["verdict"]) == (pytest.approx(0.04), 0.0, "bounds too narrow")
-
-
 def test_only_the_last_part_counts_when_it_is_given(history: Path) -> None:
     assert [each["kind"] for each in found("grade", "--file", history, "--last", "25s")["grades"]] == ["capacity", "recovery"]
     said = mistake("grade", "--file", history, "--last", "ever")
@@ -91,3 +85,9 @@ def test_before_anything_was_learnt_no_model_has_an_error(tmp_path: Path) -> Non
     nothing = written(tmp_path / "h.db", [started("observe")], [reading(0.0)])
     assert shown("grade", "--file", nothing, "--models").endswith("no model has learnt anything yet\n")
     assert found("grade", "--file", nothing, "--models")["models"] == []
+
+
+def test_bounds_that_seldom_hold_are_called_too_narrow(tmp_path: Path) -> None:
+    tight = replace(FORECAST, low=2599.0, high=2601.0)
+    (row,) = found("grade", "--file", written(tmp_path / "h.db", [graded(tight, 10.0 * number, 2500.0) for number in range(20)]))["grades"]
+    assert (row["error"], row["within"], row["verdict"]) == (pytest.approx(0.04), 0.0, "bounds too narrow")

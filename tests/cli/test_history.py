@@ -21,10 +21,10 @@ def test_routine_events_are_counted_and_shown_when_all_are_wanted(tmp_path: Path
     assert not any("routine events" in line for line in whole)
 
 
-def test_the_object_holds_them_all_as_json_knows_them(tmp_path: Path) -> None:
-    events = found("history", "--file", shadow_history(tmp_path / "h.db"))["events"]
-    decided = [each for each in events if each["kind"] == "Decided"]
+def test_the_object_holds_them_all_as_json_knows_them_and_a_bad_duration_is_one_line(tmp_path: Path) -> None:
+    decided = [each for each in found("history", "--file", shadow_history(tmp_path / "h.db"))["events"] if each["kind"] == "Decided"]
     assert len(decided) == 11 and decided[1]["decision"]["candidates"][0]["recovery_s"] is None
+    assert mistake("history", "--file", shadow_history(tmp_path / "h.db"), "--last", "x").startswith("--last: found 'x'")
 
 
 def test_it_says_which_penstock_recorded_it_where_that_is_known(tmp_path: Path) -> None:
@@ -33,10 +33,6 @@ def test_it_says_which_penstock_recorded_it_where_that_is_known(tmp_path: Path) 
     assert found("history", "--file", known)["recorded_by"] == [asdict(this_penstock())] and found("history", "--file", unknown)["recorded_by"] == []
     several = [Recorder(version=version) for version in ("0.1.0", "0.2.0", "0.3.0")]
     assert recorded_by(several) == ", recorded by Penstock 0.3.0, and 2 others before"
-
-
-def test_a_bad_duration_is_one_line_that_names_its_option(tmp_path: Path) -> None:
-    assert mistake("history", "--file", shadow_history(tmp_path / "h.db"), "--last", "x").startswith("--last: found 'x'")
 
 
 def test_a_shadow_is_drawn_beside_what_ran(tmp_path: Path) -> None:

@@ -23,8 +23,7 @@ def init(*words: str) -> Result:
 
 def test_a_job_is_written_that_penstock_understands(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "averages"
-    result = init(str(folder))
-    assert result.output == f"wrote {folder}/job.toml and {folder}/job.py; run it: penstock run {folder}/job.toml\n"
+    assert init(str(folder)).output == f"wrote {folder}/job.toml and {folder}/job.py; run it: penstock run {folder}/job.toml\n"
     spec = load_job(folder / "job.toml").spec
     assert (spec.name, spec.master, spec.mode) == ("averages", "embedded", "observe")
     functions = {node.name for node in ast.parse((folder / "job.py").read_text()).body if isinstance(node, ast.FunctionDef)}
@@ -74,8 +73,7 @@ def test_what_is_commented_out_is_right_too(tmp_path: Path) -> None:
     init(str(tmp_path))
     path = tmp_path / "job.toml"
     (tmp_path / "profile.csv").write_text("scaleout,rate,latency_ms\n2,100,250\n")
-    instead = ("foreach_batch", "from", "until")
-    path.write_text(re.sub(rf'(?m)^# (?=\[|["\w.]+ = )(?!{"|".join(instead)})', "", path.read_text()))
+    path.write_text(re.sub(rf'(?m)^# (?=\[|["\w.]+ = )(?!{"|".join(("foreach_batch", "from", "until"))})', "", path.read_text()))
     spec = load_job(path, environ={"KAFKA_PASSWORD": "secret"}).spec
     assert (len(spec.queries), spec.kafka.bootstrap, spec.autopilot.guards, spec.ask_executors_cpu) == (2, "broker:9092", "auto", True)
     assert ([each.name for each in spec.sources], spec.queries[0].rate_limit_rows_per_s) == (["events", "clicks"], 20_000)

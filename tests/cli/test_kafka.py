@@ -13,14 +13,11 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_folder_of_its_own_goes_also_after_a_mistake(temporary: Path) -> None:
+def test_a_folder_of_its_own_goes_also_after_a_mistake_and_one_that_was_given_stays(temporary: Path) -> None:
     with pytest.raises(UserMistake), place_of(None, "penstock-feed-") as place:
         (place / "mark.json").write_text("{}")
         raise UserMistake("nobody answers")
     assert not list(temporary.iterdir())
-
-
-def test_a_folder_that_was_given_is_made_and_stays(temporary: Path) -> None:
     with place_of(temporary / "a" / "b", "penstock-feed-") as place:
         (place / "mark.json").write_text("{}")
     assert (temporary / "a" / "b" / "mark.json").exists()

@@ -27,6 +27,11 @@ def test_a_terminal_gets_the_live_view_and_anything_else_the_log() -> None:
     assert isinstance(view_for(console_on(StringIO(), terminal=False), "demo", mode="observe", master="local"), PlainLog)
 
 
+def test_a_line_shows_unknown_values_as_dashes() -> None:
+    blind = replace(READINGS[0], arrival_rows_per_s=None, lag_rows=None, lag_s=None, excess_lag_rows=None, latency=None, busyness=None)
+    assert reading_line(blind) == "rate –/s, throughput 558/s, lag – rows – excess –, latency p50 – p95 – p99 –, executors 1 of 1, busy –"
+
+
 def test_the_live_view_leaves_its_last_picture_when_stopped() -> None:
     out = StringIO()
     view = view_for(console_on(out, terminal=True), "demo", mode="observe", master="spark://hunter2@host", promises=Promises(latency_p95_s=5), redact=masked)
@@ -72,9 +77,3 @@ def test_the_log_has_a_line_for_every_event_but_not_for_doing_nothing() -> None:
     assert line.startswith(f"{datetime.fromtimestamp(0):%Y-%m-%d %H:%M:%S} query [q] failed: *** long")
     assert line.endswith("long end")
     assert "\x1b" not in line
-
-
-def test_a_line_shows_unknown_values_as_dashes() -> None:
-    blind = replace(READINGS[0], arrival_rows_per_s=None, lag_rows=None, lag_s=None, excess_lag_rows=None, latency=None, busyness=None)
-    line = reading_line(blind)
-    assert line == "rate –/s, throughput 558/s, lag – rows – excess –, latency p50 – p95 – p99 –, executors 1 of 1, busy –"

@@ -34,10 +34,6 @@ def decided(mode: Any = "ask", effect: Any = "proposed") -> Decided:
     return Decided(id=1, at_s=988.0, mode=mode, policy="thumb", decision=wants(3, 4), effect=effect)
 
 
-def test_a_job_that_is_only_observed_has_no_line() -> None:
-    assert lines(mode="observe") == []
-
-
 def test_status_shows_the_last_decision_the_open_proposal_the_pause_and_infeasible_targets() -> None:
     assert lines() == ["autopilot: policy auto, nothing decided yet"]
     assert lines(last=LAST, proposal=WAITS, paused=PAUSED, infeasible=["latency", "throughput"]) == [
@@ -65,9 +61,10 @@ def test_events_change_what_is_shown_as_the_status_would() -> None:
     assert (quiet.proposal, quiet.paused, quiet.infeasible, quiet.last) == (None, None, (), pilot.last)
 
 
-def test_the_mode_follows_the_job_file() -> None:
+def test_the_mode_follows_the_job_file_and_a_job_that_is_only_observed_has_no_line() -> None:
     assert Pilot(mode="shadow").after([AutopilotChanged(at_s=1.0, changes=(("mode", "shadow", "active"),))]).mode == "active"
     assert Pilot(mode="shadow").after([decided("active", "asked")]).mode == "active"
+    assert lines(mode="observe") == []
 
 
 def test_secrets_and_line_breaks_do_not_reach_the_screen() -> None:

@@ -32,18 +32,18 @@ def test_the_terms_of_the_job_count(shadow: Path) -> None:
     assert answer["shadow"]["executor_s"] < 0.8 * answer["run"]["executor_s"], "three to five executors would do, eight run"
 
 
-def test_people_read_the_comparison(shadow: Path) -> None:
+def test_people_read_the_comparison_and_every_reason_has_a_remedy(shadow: Path) -> None:
     text = shown("readiness", "--file", shadow)
     for words in ("executor-seconds", "in shadow", "as it ran", "times scaled up", "promises broken", "of the time, fewer"):
         assert words in text
     assert text.splitlines()[0] in ("ready", "not ready") and "None" not in text
+    assert set(REMEDIES) == set(READINESS_SAYS)
 
 
 def test_only_the_part_in_shadow_is_looked_at(tmp_path: Path) -> None:
     active = [AutopilotChanged(at_s=reading(601.0).at_s, changes=(("mode", "shadow", "active"),)), decided(620.0, 2, 3, effect="asked", mode="active")]
     before = found("readiness", "--file", shadow_history(tmp_path / "before.db"))
-    after = found("readiness", "--file", shadow_history(tmp_path / "after.db", active))
-    assert after == before
+    assert found("readiness", "--file", shadow_history(tmp_path / "after.db", active)) == before
 
 
 def test_a_job_that_was_never_in_shadow_is_one_line(tmp_path: Path) -> None:
@@ -54,7 +54,3 @@ def test_a_job_that_was_never_in_shadow_is_one_line(tmp_path: Path) -> None:
     assert found("readiness", "--file", active)["ready"] is False
     observed = written(tmp_path / "observed.db", [started("observe")], [reading(0.0)])
     assert shown("readiness", "--file", observed).startswith("not ready: nothing was decided: the mode is observe")
-
-
-def test_every_reason_has_a_remedy() -> None:
-    assert set(REMEDIES) == set(READINESS_SAYS)

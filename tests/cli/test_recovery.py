@@ -38,13 +38,10 @@ def test_a_capacity_that_does_not_suffice_is_null(tmp_path: Path, capacity: floa
     assert (answer["recovery_s"], answer["after_checkpoint_s"], answer["continued_share"]) == (None, None, 1.0)
 
 
-def test_a_recovery_beyond_the_end_of_the_trace_says_how_much_of_it_is(tmp_path: Path) -> None:
+def test_a_recovery_beyond_the_trace_or_a_quarter_of_an_hour_says_so(tmp_path: Path) -> None:
     answer = found(*asked(steady(tmp_path), at=4900))
     assert answer["recovery_s"] == pytest.approx(EXACT_S, abs=1e-6)
     assert answer["beyond_trace"] and answer["continued_share"] == pytest.approx(1 - 100 / EXACT_S)
-
-
-def test_a_recovery_of_more_than_a_quarter_of_an_hour_is_beyond_what_is_forecast(tmp_path: Path) -> None:
     answer = found(*asked(steady(tmp_path), capacity=56_000))
     assert answer["recovery_s"] > 900 and answer["beyond_horizon"] and not answer["beyond_trace"]
 
@@ -91,8 +88,7 @@ def test_a_million_rows_are_answered(tmp_path: Path) -> None:
 def test_the_noise_of_the_last_row_does_not_decide_whether_it_ever_recovers(tmp_path: Path) -> None:
     rate = 90_000 * (1 + np.random.default_rng(1).normal(0, 0.1, 1500))
     rate[-1] = 130_000
-    path = trace(tmp_path, "t,rate\n" + "".join(f"{t},{each:.0f}\n" for t, each in enumerate(rate)))
-    answer = found(*asked(path))
+    answer = found(*asked(trace(tmp_path, "t,rate\n" + "".join(f"{t},{each:.0f}\n" for t, each in enumerate(rate)))))
     assert answer["recovery_s"] == pytest.approx(110 + 120 * 0.9 / 0.1, rel=0.2)
     assert answer["long_run_rate"] == pytest.approx(90_000, rel=0.02)
 
@@ -128,10 +124,6 @@ def test_a_failure_outside_of_the_trace_is_one_line(tmp_path: Path, at: float) -
     assert mistake(*asked(steady(tmp_path), at=at)) == f"--at: found {at:g}, the trace goes from 0 s to 5000 s"
 
 
-def test_what_is_no_picture_is_one_line(tmp_path: Path) -> None:
-    assert "ends in .png or .svg" in mistake(*asked(steady(tmp_path)), "--plot", "picture.pdf")
-
-
 def test_the_table_says_how_long_it_takes_and_what_of_it_is_guessed(tmp_path: Path) -> None:
     said = table(*asked(steady(tmp_path), at=4900))
     assert "a failure at 4900 s" in said and "recovery 234.9 s" in said and "of this, down 110.0 s" in said
@@ -139,12 +131,13 @@ def test_the_table_says_how_long_it_takes_and_what_of_it_is_guessed(tmp_path: Pa
     assert "recovery never: 51,000 rows/s go on arriving" in table(*asked(steady(tmp_path), capacity=40_000))
 
 
-def test_a_picture_can_be_a_png(tmp_path: Path) -> None:
+def test_a_picture_can_be_a_png_and_what_is_none_is_one_line(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     table(*asked(steady(tmp_path)), "--plot", tmp_path / "picture.png")
     picture = imread(tmp_path / "picture.png")
     assert picture.shape[0] > 300 and picture.shape[1] > 500 and picture.std() > 0.02, "something is drawn on it"
+    assert "ends in .png or .svg" in mistake(*asked(steady(tmp_path)), "--plot", "picture.pdf")
 
 
 def test_the_picture_shows_what_arrives_what_is_processed_and_when_it_has_recovered(tmp_path: Path) -> None:

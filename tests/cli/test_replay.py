@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from asked import drawn, found, mistake
+from histories import opened
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
@@ -74,11 +75,13 @@ def test_all_policies_stand_beside_what_was_run(history: Path) -> None:
     assert answer["confidence"]["level"] == "low" and answer["confidence"]["reasons"]
 
 
-def test_other_promises_and_more_executors_may_be_asked_for(history: Path) -> None:
+def test_other_promises_more_executors_and_only_the_last_part_may_be_asked_for(history: Path) -> None:
     asked = ("replay", history, "--policy", "static")
     kept, broken = (found(*asked, "--promise-latency-ms", each)["policies"][0]["violation_s"] for each in (60_000, 1000))
     assert kept == 0 < broken
     assert found(*asked, "--max-executors", 2)["policies"][0]["average_workers"] == pytest.approx(2.0)
+    answer = found("replay", history, "--policy", "static", "--last", "10m")
+    assert answer["recorded"]["duration_s"] == pytest.approx(600, abs=20) and answer["policies"][0]["duration_s"] == pytest.approx(600, abs=40)
 
 
 def test_the_fewest_executors_are_those_of_the_recorded_job(history: Path) -> None:
@@ -106,19 +109,11 @@ def test_a_job_that_is_to_recover_sooner_gets_more_executors(history: Path) -> N
     assert soon > late
 
 
-def test_only_the_last_part_of_a_long_history_is_looked_at(history: Path) -> None:
-    answer = found("replay", history, "--policy", "static", "--last", "10m")
-    assert answer["recorded"]["duration_s"] == pytest.approx(600, abs=20) and answer["policies"][0]["duration_s"] == pytest.approx(600, abs=40)
-
-
-def test_people_get_a_table_with_the_recorded_run_and_the_own_error(history: Path) -> None:
+def test_people_get_a_table_with_the_recorded_run_and_the_own_error_and_a_picture_of_the_simulation(history: Path, tmp_path: Path) -> None:
     done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["replay", str(history), "--policy", "static"], catch_exceptions=False)
     for words in ("as recorded", "the same executors, simulated", "static", "executor-seconds", "saves", "simulator on the recorded run", "confidence: "):
         assert words in done.stdout
     assert "simulated seconds" in done.stderr and "{" not in done.stdout
-
-
-def test_the_picture_is_that_of_the_simulation(history: Path, tmp_path: Path) -> None:
     picture = drawn(tmp_path, "replay", history, "--policy", "static")
     assert "static on" in picture and "Executors" in picture
 
@@ -205,5 +200,5 @@ def test_a_history_that_is_not_there_or_holds_nothing_is_one_line(tmp_path: Path
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
     assert "there is no history of a job 'absent'" in mistake("replay", "absent")
     empty = tmp_path / "history.db"
-    History.open(empty, config=Config(), redactor=Redactor()).close()
+    opened(empty).close()
     assert "holds no readings" in mistake("replay", empty)

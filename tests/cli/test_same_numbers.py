@@ -105,8 +105,10 @@ def test_the_history_says_something_about_each_number(readings: list[Reading]) -
     assert report(readings) != run_report(readings, PROMISES), "the window of the readings counts"
 
 
-def test_the_page_of_a_history_shows_the_report(history: Path, readings: list[Reading]) -> None:
+def test_the_page_of_a_history_and_readiness_show_the_report(history: Path, readings: list[Reading]) -> None:
     assert words(report(readings)).items() <= page(history).items()
+    answer, expected = found("readiness", "--file", history), report(readings)
+    assert (answer["run"]["executor_s"], answer["shadow_s"]) == (expected.executor_s, expected.duration_s)
 
 
 def test_a_replay_compares_with_the_report_of_the_time_that_it_simulates(history: Path, readings: list[Reading]) -> None:
@@ -115,11 +117,6 @@ def test_a_replay_compares_with_the_report_of_the_time_that_it_simulates(history
     expected = report([each for each in readings if each.at_s >= readings[-1].at_s - lasts_s])
     assert recorded == ran_object(expected) and expected.duration_s >= report(readings).duration_s - WINDOW_S
     assert words(expected).items() <= page(history, "--last", f"{lasts_s:g}s").items()
-
-
-def test_readiness_compares_a_shadow_with_the_report(history: Path, readings: list[Reading]) -> None:
-    answer, expected = found("readiness", "--file", history), report(readings)
-    assert (answer["run"]["executor_s"], answer["shadow_s"]) == (expected.executor_s, expected.duration_s)
 
 
 def test_an_audit_of_the_same_readings_has_the_same_costs(readings: list[Reading]) -> None:

@@ -62,10 +62,13 @@ def test_everything_asked_for_is_on_the_screen(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
-def test_a_terminal_of_80_by_24_is_not_overrun() -> None:
+def test_a_terminal_of_80_by_24_is_not_overrun_and_latency_is_green_within_the_promise_and_red_beyond() -> None:
     text = shown(state_after(READINGS[:35], EVENTS, height=24))
     assert len(text.splitlines()) <= 23
     assert "executors done in 6.0 s" in text.splitlines()[-1]
+    kept, broken = READINGS[0], READINGS[34]
+    assert "\x1b[1;32m2.0 s" in shown(state_after([kept]), styles=True)
+    assert "\x1b[1;31m6.9 s" in shown(state_after([broken]), styles=True)
 
 
 def test_many_queries_and_executors_leave_room_for_events() -> None:
@@ -96,25 +99,16 @@ def test_what_is_unknown_is_a_dash() -> None:
     assert "nan" not in text
 
 
-def test_latency_is_green_within_the_promise_and_red_beyond() -> None:
-    kept, broken = READINGS[0], READINGS[34]
-    assert "\x1b[1;32m2.0 s" in shown(state_after([kept]), styles=True)
-    assert "\x1b[1;31m6.9 s" in shown(state_after([broken]), styles=True)
-
-
 def test_before_the_first_reading_it_says_that_it_waits() -> None:
     text = shown(state_after([], EVENTS[:1]))
     assert "waiting for the first reading" in text
     assert "job demo runs on spark://127.0.0.1:7077" in text
 
 
-def test_events_carry_their_local_time() -> None:
-    assert f"{datetime.fromtimestamp(START_S):%H:%M:%S}  query lookup started" in shown(state_after(READINGS[:2], EVENTS[1:2]))
-
-
-def test_the_state_keeps_sixty_readings_and_eight_events() -> None:
+def test_the_state_keeps_sixty_readings_and_eight_events_with_their_local_time() -> None:
     state = state_after(READINGS * 2, EVENTS * 2)
     assert (len(state.readings), len(state.lines)) == (60, 8)
+    assert f"{datetime.fromtimestamp(START_S):%H:%M:%S}  query lookup started" in shown(state_after(READINGS[:2], EVENTS[1:2]))
 
 
 def test_names_are_never_taken_for_markup() -> None:
@@ -124,11 +118,13 @@ def test_names_are_never_taken_for_markup() -> None:
     assert "[bold]job" in text
 
 
-def test_the_words_of_events_are_redacted_on_one_line_and_without_escape_codes() -> None:
+def test_words_of_events_are_redacted_on_one_line_without_escape_codes_and_what_comes_all_the_time_has_no_line() -> None:
     failed = QueryFailed(at_s=0, query="q", cause="login\nwith hunter2\x1b[2J\x07 failed")
     (line,) = event_lines([NothingToDo(at_s=0), failed], lambda words: words.replace("hunter2", "***"))
-    assert line.words == "query q failed: login with *** [2J failed"
-    assert line.trouble
+    assert line.words == "query q failed: login with *** [2J failed" and line.trouble
+    kept = Decided(id=1, at_s=1.0, mode="active", policy="thumb", decision=wants(3), effect="kept")
+    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=scaled_to(3))
+    assert event_lines([kept, graded], str) == []
 
 
 def test_what_somebody_should_look_at_is_red_and_that_it_is_over_is_not() -> None:
@@ -149,8 +145,7 @@ def test_what_somebody_should_look_at_is_red_and_that_it_is_over_is_not() -> Non
 
 @given(st.text())
 def test_one_line_is_printable_and_one_line(text: str) -> None:
-    assert one_line(text).isprintable()
-    assert len(one_line(text).splitlines()) <= 1
+    assert one_line(text).isprintable() and len(one_line(text).splitlines()) <= 1
 
 
 @given(st.lists(st.none() | st.floats(0, 1e12)), st.integers(0, 100))
@@ -169,9 +164,3 @@ def test_the_autopilot_has_its_lines_below_the_numbers_and_the_terminal_is_not_o
     assert "proposal    7: executors 4 -> 2; penstock approve 7, or reject 7, within 8m20s" in text
     assert "paused      by ann until it is resumed; penstock resume" in text
     assert len(text.splitlines()) < height
-
-
-def test_what_comes_all_the_time_has_no_line_among_the_events() -> None:
-    kept = Decided(id=1, at_s=1.0, mode="active", policy="thumb", decision=wants(3), effect="kept")
-    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=scaled_to(3))
-    assert event_lines([kept, graded], str) == []

@@ -10,21 +10,8 @@ from penstock.cli.app import app
 from penstock.core.policies.registry import POLICIES
 
 KEYS = {
-    "policy",
-    "engine",
-    "duration_s",
-    "worker_seconds",
-    "average_workers",
-    "rescales",
-    "latency_ms",
-    "within_latency",
-    "failures",
-    "violation_s",
-    "profiling_worker_seconds",
-    "seed",
-    "waiting_rows",
-    "oldest_waiting_s",
-    "notes",
+    "policy", "engine", "duration_s", "worker_seconds", "average_workers", "rescales", "latency_ms", "within_latency", "failures",
+    "violation_s", "profiling_worker_seconds", "seed", "waiting_rows", "oldest_waiting_s", "notes",
 }  # fmt: skip
 
 
@@ -55,13 +42,10 @@ def test_what_was_not_promised_is_null_and_what_did_not_happen_is_empty(trace: P
     assert answer["profiling_worker_seconds"] is None
 
 
-def test_a_recovery_beyond_its_target_is_a_violation(trace: Path) -> None:
+def test_failures_that_are_noticed_late_and_recoveries_beyond_their_target_are_told(trace: Path) -> None:
     asked = ("simulate", "--trace", trace, "--policy", "static", "--start-scaleout", 6, "--failures", 700)
     kept, broken = (found(*asked, "--target-recovery", seconds)["violation_s"] for seconds in (600, 40))
     assert kept == 0 < broken
-
-
-def test_failures_that_are_noticed_late_take_longer(trace: Path) -> None:
     asked = ("simulate", "--trace", trace, "--policy", "static", "--failures", 300)
     at_once, late = (found(*asked, *more)["failures"][0]["measured_s"] for more in ((), ("--timeout-failures", 20)))
     assert late > at_once + 20
@@ -102,13 +86,10 @@ def test_micro_batches_take_their_own_options(trace: Path) -> None:
     assert 1000 < answer["latency_ms"]["p50"] < 10_000, "half a trigger and a batch"
 
 
-def test_a_cheaper_row_is_a_quicker_job(trace: Path) -> None:
+def test_a_cheaper_row_is_a_quicker_job_and_a_parameter_of_the_policy_is_taken(trace: Path) -> None:
     asked = ("simulate", "--trace", trace, "--policy", "static", "--engine", "micro-batch", "--max-scaleout", 6)
     slow, quick = (found(*asked, "--capacity-per-worker", each)["latency_ms"]["p95"] for each in (6000, 12_000))
     assert quick < slow
-
-
-def test_a_parameter_of_the_policy_is_taken(trace: Path) -> None:
     assert found("simulate", "--trace", trace, "--policy", "static", "--param", "executors=5")["average_workers"] == pytest.approx(5, rel=0.05)
 
 
@@ -193,8 +174,7 @@ def test_a_bad_option_is_one_line(trace: Path, options: tuple[object, ...], said
 
 @pytest.mark.parametrize(("text", "said"), [("", "it is empty"), ("t,rate\n5,100\n", "it lasts 0 s"), ("t,load\n0,5\n", "the column rate is missing")])
 def test_a_trace_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said: str) -> None:
-    path = written(tmp_path / "bad.csv", text)
-    assert said in mistake("simulate", "--trace", path)
+    assert said in mistake("simulate", "--trace", written(tmp_path / "bad.csv", text))
 
 
 def test_times_of_a_trace_that_counts_from_1970_are_shown_to_the_second(tmp_path: Path) -> None:

@@ -96,8 +96,7 @@ def test_the_table_has_the_latency_of_each_query(tmp_path: Path, trace: Path) ->
 
 
 def test_the_example_of_the_documentation_runs(tmp_path: Path, trace: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text()
-    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (example,) = re.findall(r"```toml\n(.*?)```", (Path(__file__).parents[2] / "docs" / "simulator.md").read_text(), re.DOTALL)
     answer = found("simulate", "--trace", trace, "--graph", written(tmp_path, example), "--engine", "micro-batch", "--policy", "static")
     assert set(answer["queries"]) == {"clicks", "views-1", "views-2", "views-3", "alerts"}
 

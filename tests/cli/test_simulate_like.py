@@ -74,8 +74,7 @@ def test_options_of_the_engine_take_the_place_of_what_the_recorded_job_shows(tmp
     asked = ("simulate", "--like", recorded(tmp_path), "--policy", "static")
     as_found, slower = found(*asked), found(*asked, "--trigger", 20, "--engine", "micro-batch")
     assert slower["latency_ms"]["p50"] > 2 * as_found["latency_ms"]["p50"] and slower["own_error"] == as_found["own_error"]
-    limited = found(*asked, "--rate-limit", 1000)
-    assert limited["waiting_rows"] > 10 * as_found["waiting_rows"]
+    assert found(*asked, "--rate-limit", 1000)["waiting_rows"] > 10 * as_found["waiting_rows"]
     soon, late = (found(*asked, "--failures", 600, "--timeout-failures", each)["failures"][0]["measured_s"] for each in (5, 60))
     assert late - soon > 40
 

@@ -69,11 +69,7 @@ def test_everything_about_the_autopilot_is_shown(status_answer: dict[str, Any]) 
     assert "auto keeps" not in text and "capacity was" not in text, "what comes all the time is left to history and grade"
 
 
-def test_a_job_that_is_only_observed_says_nothing_about_an_autopilot(status_answer: dict[str, Any]) -> None:
+def test_the_object_is_what_the_job_says_and_a_job_that_is_only_observed_names_no_autopilot(status_answer: dict[str, Any]) -> None:
+    assert json.loads(CliRunner().invoke(app, ["status", "--json"], catch_exceptions=False).stdout)["autopilot"] == AUTOPILOT
     status_answer["autopilot"] = {"mode": "observe", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
     assert "autopilot" not in shown() and "orders · observe" in shown()
-
-
-def test_the_object_is_what_the_job_says(status_answer: dict[str, Any]) -> None:
-    done = CliRunner().invoke(app, ["status", "--json"], catch_exceptions=False)
-    assert json.loads(done.stdout)["autopilot"] == AUTOPILOT

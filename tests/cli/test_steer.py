@@ -74,9 +74,12 @@ def test_each_command_reaches_the_job_as_it_was_meant(host: Host, words: list[st
     assert "done what you said" in result.output
 
 
-def test_a_command_waits_until_it_is_done_and_says_how_it_ended(host: Host) -> None:
+def test_a_command_waits_until_it_is_done_and_a_refusal_is_the_users_to_put_right(host: Host) -> None:
     assert penstock("scale", "3").output.splitlines()[-1] == "executors done in 2.0 s"
     assert host.looks == 3
+    host.refusal = "the job's limits allow 1 to 4 executors"
+    result = penstock("scale", "9")
+    assert isinstance(result.exception, UserMistake) and str(result.exception) == host.refusal
 
 
 def test_it_does_not_wait_with_no_wait_nor_when_there_is_nothing_to_do(host: Host) -> None:
@@ -86,16 +89,9 @@ def test_it_does_not_wait_with_no_wait_nor_when_there_is_nothing_to_do(host: Hos
     assert host.looks == 0
 
 
-def test_a_refusal_is_the_users_to_put_right(host: Host) -> None:
-    host.refusal = "the job's limits allow 1 to 4 executors"
-    result = penstock("scale", "9")
-    assert isinstance(result.exception, UserMistake) and str(result.exception) == host.refusal
-
-
 @pytest.mark.parametrize("words", [["trigger", "soon"], ["rate-limit", "fast"], ["rate", "slow"], ["scale", "3", "--for", "ever"]])
 def test_what_is_not_understood_never_reaches_the_job(host: Host, words: list[str]) -> None:
-    assert isinstance(penstock(*words).exception, UserMistake)
-    assert host.asked == []
+    assert isinstance(penstock(*words).exception, UserMistake) and host.asked == []
 
 
 def test_a_release_says_what_was_held_or_that_nothing_was(host: Host) -> None:

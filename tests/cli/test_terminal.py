@@ -38,14 +38,14 @@ def test_every_number_and_every_word_is_there_at_any_width(width: int, parts: tu
     assert max(map(len, shown)) <= width and "…" not in "".join(shown)
 
 
-def test_where_there_is_room_it_is_one_table_and_nothing_is_wrapped() -> None:
+def test_a_table_is_whole_where_there_is_room_and_heads_go_over_two_lines_before_a_second_one_is_made() -> None:
     assert len(lines(Whole(table()), 120)) == 3
-
-
-def test_heads_go_over_two_lines_before_a_second_table_is_made() -> None:
     shown = lines(Whole(table()), 80)
     assert sum("daedalus" in line for line in shown) == 1
     assert "longest" in shown[0] and "recovery s" in shown[1]
+    made = Table(box=None)
+    made.add_column("policy")
+    assert lines(Whole(made), 80) == [" policy "]
 
 
 def test_what_belongs_together_stays_together_in_one_of_several_tables() -> None:
@@ -72,9 +72,3 @@ def test_a_text_beside_numbers_is_wrapped_into_a_width_that_can_be_read() -> Non
     made.add_row("latency p95 of 4 executors", "1,595 rows/s", "void: it could not be judged", style="bold")
     shown = lines(Whole(made), 52)
     assert len(shown) == 3 and "void: it could" in shown[1] and "not be judged" in shown[2] and max(map(len, shown)) <= 52
-
-
-def test_a_table_without_rows_or_numbers_has_its_head() -> None:
-    made = Table(box=None)
-    made.add_column("policy")
-    assert lines(Whole(made), 80) == [" policy "]

@@ -118,16 +118,11 @@ def test_an_error_in_the_users_own_module_is_one_line_with_its_place(tmp_path: P
     assert lines(path) == [f"queries.counted.function: NameError: name 'undefined' is not defined ({tmp_path}/job.py, line 3)"]
 
 
-def test_what_the_users_module_prints_is_no_part_of_the_answer(tmp_path: Path) -> None:
+def test_what_the_users_module_prints_or_needs_of_a_session_does_not_matter(tmp_path: Path) -> None:
     path = write(tmp_path)
-    (tmp_path / "job.py").write_text("print('hello')\ndef counted(clicks): ...\n")
-    assert found("validate", path)["valid"]
-
-
-def test_a_module_that_needs_a_session_is_left_to_the_start(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    (tmp_path / "job.py").write_text('from pyspark.sql.functions import udf\n@udf("string")\ndef f(x): ...\ndef counted(clicks): ...\n')
-    assert found("validate", path)["valid"]
+    for code in ("print('hello')\n", 'from pyspark.sql.functions import udf\n@udf("string")\ndef f(x): ...\n'):
+        (tmp_path / "job.py").write_text(code + "def counted(clicks): ...\n")
+        assert found("validate", path)["valid"]
 
 
 def test_a_policy_of_ones_own_is_loaded_and_its_parameters_are_checked(tmp_path: Path) -> None:

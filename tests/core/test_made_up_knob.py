@@ -176,7 +176,7 @@ def test_a_policy_decides_it_and_its_decision_is_known_by_its_id_to_the_end(addr
     job = Job(address, mode="active")
     decided = job.said(Decided)[0]
     assert (decided.effect, decided.decision.direction) == ("asked", "change")
-    assert decided.words() == f"thermostat: {address} 18 -> 24, 18 degrees, 24 are wanted (asked of the cluster)"
+    assert decided.words() == f"thermostat: {address} 18 -> 24, 18 degrees, 24 are wanted (instructed)"
     found = explained(decided, job.memory.events, None, job.clock.now_s())
     assert [(type(event), event.decision_id) for event in found.afterwards] == [(InstructionGiven, decided.id), (InstructionDone, decided.id)]  # type: ignore[attr-defined]
     assert found.afterwards[0].words() == f"{target(address)}: warmth 18 -> warmth 24 (decided by thermostat)"

@@ -36,7 +36,7 @@ def test_all_instructions_of_a_decision_carry_its_id_to_their_outcomes() -> None
     play = job(scaled_to(3, a="10s", b="10s"), scaled_to(4, a="1s"))
     done = play.turn()
     (decided,) = of(Decided, done.events)
-    assert decided.words() == "thumb: executors 3 -> 4, trigger:a 10s -> 1s, the fewest executors that hold (asked of the cluster)"
+    assert decided.words() == "thumb: executors 3 -> 4, trigger:a 10s -> 1s, the fewest executors that hold (instructed)"
     assert done.instructions == (scaling(1, 3, 4, decision=decided.id), changing(2, "a", decision=decided.id, trigger=(SLOW, FAST)))
     play.plant.finish()
     ended = of(InstructionDone, play.turn().events)

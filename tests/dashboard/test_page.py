@@ -51,10 +51,13 @@ def test_the_page_has_title_summary_picture_and_events(tmp_path: Path) -> None:
     assert "query restarted" in text
 
 
-def test_the_page_loads_nothing_and_runs_nothing() -> None:
+def test_the_page_loads_nothing_runs_nothing_and_leaves_out_turns_that_did_nothing() -> None:
     found = Tags(page_of(READINGS, EVENTS))
     assert not found.tags & {"script", "link", "img", "iframe", "object"}
     assert all(address.startswith("#") for address in found.loads)
+    assert any(isinstance(event, NothingToDo) for event in EVENTS)
+    assert "nothing to do" not in page_of(READINGS, EVENTS)
+    assert page_of([], []).count("nothing recorded yet") >= 3
 
 
 def test_names_and_words_are_escaped() -> None:
@@ -78,11 +81,6 @@ def test_secrets_are_masked_in_the_words_of_events() -> None:
     assert "login with *** failed" in text
 
 
-def test_turns_that_did_nothing_are_left_out() -> None:
-    assert any(isinstance(event, NothingToDo) for event in EVENTS)
-    assert "nothing to do" not in page_of(READINGS, EVENTS)
-
-
 def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_not() -> None:
     decided = Decided(id=1, at_s=START_S + 60, mode="ask", policy="thumb", decision=wants(2, 4), effect="proposed")
     events = [
@@ -93,14 +91,9 @@ def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_
     ]  # fmt: skip
     text = unescape(page_of(READINGS, events))
     for words in (
-        "proposal 7 of thumb: executors 4 -> 2",
-        "proposal 7 was approved by ann",
-        "thumb: executors 4 -> 2, the fewest executors that hold (approved)",
-        "promise broken: latency p95 6 s, 5 s were promised",
-        "wanted by the policy",
-        "2 proposed",
-        "decided by thumb",
-    ):
+        "proposal 7 of thumb: executors 4 -> 2", "proposal 7 was approved by ann", "thumb: executors 4 -> 2, the fewest executors that hold (approved)",
+        "promise broken: latency p95 6 s, 5 s were promised", "wanted by the policy", "2 proposed", "decided by thumb",
+    ):  # fmt: skip
         assert words in text
     assert "thumb keeps" not in text and "waiting for a word" not in text
 
@@ -111,7 +104,3 @@ def test_the_picture_follows_the_colours_of_the_page() -> None:
     assert "var(--ink)" in drawn
     assert "#1f2933" not in drawn
     assert "prefers-color-scheme: dark" in text
-
-
-def test_an_empty_history_says_so() -> None:
-    assert page_of([], []).count("nothing recorded yet") >= 3

@@ -21,10 +21,12 @@ def words_in(picture: str) -> str:
     return " ".join(part.split("-->")[0].strip() for part in picture.split("<!--")[1:])
 
 
-def test_a_run_becomes_a_png_as_wide_as_a_readme_needs(tmp_path: Path) -> None:
+def test_a_run_becomes_a_png_as_wide_as_a_readme_needs_and_another_ending_is_one_line(tmp_path: Path) -> None:
     draw(READINGS, EVENTS, PROMISES, tmp_path / "new" / "run.png", "demo")
     height, width, _ = matplotlib.image.imread(tmp_path / "new" / "run.png").shape
     assert (width, 1200 < height < 1700) == (2000, True)
+    with pytest.raises(UserMistake, match=r"run\.gif: found the ending '\.gif', a picture ends in \.png or \.svg"):
+        draw(READINGS, EVENTS, PROMISES, tmp_path / "run.gif", "demo")
 
 
 def test_the_picture_names_its_panels_units_marks_and_the_promise(tmp_path: Path) -> None:
@@ -42,17 +44,11 @@ def test_the_same_run_gives_the_same_picture_also_of_one_reading_and_an_empty_hi
     assert "Executors" in words_in(svg(READINGS[:1], [], Promises()))
 
 
-def test_what_was_never_known_is_called_unknown() -> None:
+def test_what_was_never_known_is_unknown_and_units_follow_the_values() -> None:
     blind = [replace(each, arrival_rows_per_s=None, throughput_rows_per_s=None, lag_rows=None, excess_lag_rows=None, latency=None) for each in READINGS]
     assert words_in(svg(blind, [], Promises())).count("unknown") == 3
-
-
-def test_latencies_below_a_second_are_drawn_in_milliseconds() -> None:
     fast = [replace(each, latency=replace(each.latency, p50_s=0.01, p95_s=0.02, p99_s=0.03) if each.latency else None) for each in READINGS]
     assert " ms " in words_in(svg(fast, [], Promises(latency_p95_s=0.1)))
-
-
-def test_a_long_run_is_drawn_in_hours() -> None:
     long = [replace(each, at_s=START_S + 1000.0 * i) for i, each in enumerate(READINGS)]
     assert "hours since the start" in words_in(svg(long, [], Promises()))
 
@@ -70,11 +66,6 @@ def test_names_are_never_taken_for_formulas_or_tags(tmp_path: Path) -> None:
     assert (tmp_path / "run.png").stat().st_size > 1000
     text = svg(READINGS, [], PROMISES, title)
     assert ElementTree.fromstring(text).tag.endswith("svg") and "<script>" not in text
-
-
-def test_another_ending_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserMistake, match=r"run\.gif: found the ending '\.gif', a picture ends in \.png or \.svg"):
-        draw(READINGS, EVENTS, PROMISES, tmp_path / "run.gif", "demo")
 
 
 def test_a_picture_can_be_drawn_off_the_main_thread(tmp_path: Path) -> None:

@@ -109,16 +109,13 @@ def test_a_log_that_is_damaged_in_the_middle_is_read_up_to_there_and_reported(tm
         seen_in(path)
 
 
-def test_a_log_that_has_become_shorter_meanwhile_is_read_to_its_end(tmp_path: Path, lines: list[str]) -> None:
-    assert list(torn_frames(written(tmp_path / "app-1.zstd", lines[:100], "zstd"), "zstd", 1 << 30)) == []
-
-
-def test_streams_that_follow_each_other_are_one_log(tmp_path: Path, lines: list[str]) -> None:
+def test_streams_that_follow_each_other_are_one_log_and_one_that_became_shorter_is_read_to_its_end(tmp_path: Path, lines: list[str]) -> None:
     whole = batches(seen_in(written(tmp_path / "plain", lines))[1])
     for codec in ("zstd", "lz4", "snappy"):
         both = tmp_path / f"both.{codec}"
         both.write_bytes(b"".join(written(tmp_path / "part", part, codec).read_bytes() for part in (lines[:700], lines[700:])))
         assert batches(seen_in(both)[1]) == whole
+    assert list(torn_frames(written(tmp_path / "app-1.zstd", lines[:100], "zstd"), "zstd", 1 << 30)) == []
 
 
 def test_folders_are_searched_and_files_beside_logs_are_skipped(tmp_path: Path) -> None:
@@ -158,13 +155,10 @@ def test_lines_that_lack_fields_are_counted_and_skipped() -> None:
     assert isinstance(found[1], Unreadable) and found[1].kind == "SparkListenerTaskEnd"
 
 
-def test_jobs_without_a_query_are_skipped_and_the_batch_of_old_logs_is_in_the_description() -> None:
+def test_jobs_without_a_query_and_rows_of_a_task_that_failed_do_not_count() -> None:
     described = {"sql.streaming.queryId": "q", "spark.job.description": "\nid = q\nrunId = r\nbatch = 7"}
     text = "\n".join([event_logs.job_start(1, [0, 1], {}, START_S), event_logs.job_start(2, [2], described, START_S)])
     assert list(logged([text.encode()])) == [JobStarted(at_s=START_S, query_id="q", batch_id=7, stages=(2,))]
-
-
-def test_rows_of_a_task_that_failed_do_not_count_but_its_time_does() -> None:
     (task,) = logged([event_logs.task_end(3, "1", START_S, 2.5, 100, 0, reason="ExceptionFailure").encode()])
     assert task == TaskEnded(at_s=START_S, stage=3, executor_id="1", run_time_s=2.5, source_rows=0, shuffle_rows=0, succeeded=False)
 
@@ -186,14 +180,11 @@ def committed(query_id: str, name: str | None, rows: int, behind: list[float | N
     return query
 
 
-def test_rows_that_a_batch_left_behind_have_waited_since_they_came() -> None:
+def test_rows_that_a_batch_left_behind_have_waited_and_a_query_with_nothing_to_read_is_up_to_date() -> None:
     facts = committed("8d268dc2-bc9c", None, 500, [0.0, 500.0, 1000.0, 1500.0]).facts()
     assert (facts.name, facts.newest_rows, facts.processed_rows, facts.counted_s) == ("query 8d268dc2", 3500.0, 2000.0, 30.0)
     (sample,) = facts.batches[3].arrivals
     assert (sample.wall_s[0], sample.wall_s[-1]) == (10.0, 15.0), "the batch began at 30: they had waited through another"
-
-
-def test_a_query_that_has_nothing_to_read_counts_as_up_to_date() -> None:
     query = committed("q", "words", 100, [None, None])
     query.idle(40.0)
     facts = query.facts()
@@ -216,14 +207,10 @@ def test_the_trigger_is_the_grid_on_which_batches_start() -> None:
     assert rhythm([0.0, 10.0], 3.0).trigger == Trigger(), "two batches are no rhythm"
 
 
-def test_batches_of_one_length_whose_tasks_run_all_the_time_are_real_time_mode() -> None:
-    starts_s = [60.4 * number for number in range(10)]
-    found = [rhythm(starts_s, length_s, task_s).is_real_time for length_s, task_s in ((60.0, 59.5), (60.0, 40.0), (1.0, 1.0))]
-    assert found == [True, False, False]
-
-
-def test_a_few_odd_batches_do_not_hide_real_time_mode() -> None:
-    found = rhythm([60.4 * number for number in range(40)], 60.0, task_s=59.5)
+def test_batches_of_one_length_whose_tasks_run_all_the_time_are_real_time_mode_though_a_few_are_odd() -> None:
+    starts_s = [60.4 * number for number in range(40)]
+    assert [rhythm(starts_s[:10], *each).is_real_time for each in ((60.0, 59.5), (60.0, 40.0), (1.0, 1.0))] == [True, False, False]
+    found = rhythm(starts_s, 60.0, task_s=59.5)
     for length_s in (12.0, 61.5, 300.0):
         found.batch(5000.0, 5000.0 + length_s, length_s)
     assert found.is_real_time
@@ -248,15 +235,12 @@ def test_executors_that_go_by_themselves_are_lost_and_a_query_that_fails_is_coun
     assert looks[-1].executors_lost == 2 and looks[-1].queries[0].failures == 1
 
 
-def test_the_batches_of_a_query_that_ended_between_observations_are_seen(tmp_path: Path) -> None:
+def test_batches_of_a_query_that_ended_between_observations_are_seen_and_queries_of_one_name_are_joined(tmp_path: Path) -> None:
     _, looks = seen_in(written(tmp_path / "app-1", short_runs(*[event_logs.QUERY_ID] * 5)))
     assert [batch.batch_id for batch in batches(looks)] == list(range(8)), "there is no observation after the last run"
     assert [look.at_s - START_S for look in looks if any(query.batches for query in look.queries)] == [15.0, 75.0, 135.0, 195.0]
     assert {len(look.queries) for look in looks if look.at_s % 60 == (START_S + 30) % 60} == {0}, "once it is reported, it is gone"
     assert {query.state for look in looks for query in look.queries if query.batches} == {"ended"}
-
-
-def test_queries_of_the_same_name_are_joined(tmp_path: Path) -> None:
     _, looks = seen_in(written(tmp_path / "app-1", short_runs("first", "second", "third", "fourth", every_s=10.0)))
     assert all(len(look.queries) <= 1 for look in looks)
     assert [batch.batch_id for batch in batches(looks)] == [0, 1, 2, 3, 4, 5]

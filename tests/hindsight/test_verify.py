@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking_job import Busy
 from changes import scaled_to
+from histories import events_in, opened, turns_in
 from jobfiles import HALF_FULL
 from planned import DECLARED, Thumb, terms
 
@@ -18,12 +20,10 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Command, Pause, Resume, SetKnob
 from penstock.core.domain.configuration import QueryConfiguration
 from penstock.core.domain.events.autopilot_events import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
-from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run_events import TurnFailed
 from penstock.core.domain.events.steering_events import CommandTaken
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.job_spec import Limits, Promises
-from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.fitting import FitAsked, FitDone
@@ -33,7 +33,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.redaction import Redactor
 from penstock.hindsight.verify import Verified, verify
 from penstock.runtime.controller import Controller
-from penstock.runtime.fakes import FakeClock, FakePlant
+from penstock.runtime.fakes import FakeClock
 from penstock.runtime.fitter import InlineFitter
 from penstock.runtime.inbox import Reread
 from penstock.runtime.jobfile import own_policy
@@ -51,13 +51,9 @@ THUMB = Thumb()
 FORECASTING = Thumb(needs=frozenset({"load", "forecast"}))
 
 
-class LoadedPlant(FakePlant):
-    """A plant at which these rows arrive: an int, as some counters are, in the place of a float."""
-
-    rate = 300
-
-    def read(self) -> Reading:
-        return replace(super().read(), arrival_rows_per_s=self.rate)
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.db"
 
 
 class HopelessFitter(InlineFitter):
@@ -73,7 +69,8 @@ class Run:
         recorder: Recorder | None = None,
     ) -> None:  # fmt: skip
         self.clock = FakeClock()
-        self.plant = LoadedPlant(self.clock, executors=3)
+        self.plant = Busy(self.clock, executors=3)
+        self.plant.rate = 300  # an int, as some counters are, in the place of a float
         self.history = History.open(path, config=config, redactor=redactor, recorder=recorder)
         self.found: Reread | None = None
         self.controller = Controller(
@@ -102,11 +99,6 @@ class Run:
 def verified(path: Path, policy: Policy | None = THUMB) -> Verified:
     with HistoryReader.open(path) as reader:
         return verify(reader, policy=policy)
-
-
-def events_in(path: Path) -> list[Event]:
-    with HistoryReader.open(path) as reader:
-        return [row.event for row in reader.events()]
 
 
 def recorded(path: Path, *rates: int, seconds: float = 60.0, **more: Any) -> None:
@@ -145,8 +137,7 @@ def eventful(path: Path, **more: object) -> Run:
     return run
 
 
-def test_a_recorded_run_replays_byte_for_byte(tmp_path: Path) -> None:
-    path = tmp_path / "history.db"
+def test_a_recorded_run_replays_byte_for_byte(path: Path) -> None:
     run = eventful(path)
     run.close()
     happened = {type(event) for event in events_in(path)}
@@ -154,25 +145,22 @@ def test_a_recorded_run_replays_byte_for_byte(tmp_path: Path) -> None:
     found = verified(path, FORECASTING)
     assert found == Verified(turns=found.turns, keyframes=3), "at the start, after the declaration and after the change of terms"
     with HistoryReader.open(path) as reader:
-        assert found.turns == reader.count_turns() == len(list(reader.turns())) > 80
+        assert found.turns == reader.count_turns() == len(turns_in(path)) > 80
 
 
-def test_a_history_that_masks_secrets_replays_too(tmp_path: Path) -> None:
+def test_a_history_that_masks_secrets_replays_too(path: Path) -> None:
     """The replay sees the masks where the run saw the secrets; one of them is even a word of ours."""
-    path = tmp_path / "history.db"
     eventful(path, redactor=Redactor(frozenset({"bob", "late", "active", "daedalus"}))).close()
     assert verified(path, FORECASTING).first_difference is None
 
 
-def test_several_runs_in_one_history_are_each_replayed_from_their_start(tmp_path: Path) -> None:
-    path = tmp_path / "history.db"
+def test_several_runs_in_one_history_are_each_replayed_from_their_start(path: Path) -> None:
     for _ in range(3):
         recorded(path, 600)
     assert verified(path) == Verified(turns=36, keyframes=3)
 
 
-def test_another_policy_than_the_one_that_ran_differs_at_its_first_decision(tmp_path: Path) -> None:
-    path = tmp_path / "history.db"
+def test_another_policy_than_the_one_that_ran_differs_at_its_first_decision(path: Path) -> None:
     recorded(path, 300)
     found = verified(path, Thumb(name="rule")).first_difference
     assert found is not None and found.turn == 1
@@ -206,8 +194,7 @@ def calm(path: Path) -> None:
     recorded(path, 300, 400, 400, seconds=30.0)
 
 
-def test_a_tampered_reading_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "history.db"
+def test_a_tampered_reading_is_found(path: Path) -> None:
     calm(path)
     tamper(path, "UPDATE readings SET json = json_set(json, '$.arrival_rows_per_s', 500.0) WHERE id = 7")
     found = verified(path).first_difference
@@ -225,8 +212,7 @@ def test_a_tampered_reading_is_found(tmp_path: Path) -> None:
         ("UPDATE keyframes SET json = json_set(json, '$.terms.limits.max_executors', 3)", 7),
     ],
 )
-def test_whatever_was_changed_since_is_found_where_it_first_matters(tmp_path: Path, statement: str, turn: int) -> None:
-    path = tmp_path / "history.db"
+def test_whatever_was_changed_since_is_found_where_it_first_matters(path: Path, statement: str, turn: int) -> None:
     calm(path)
     assert verified(path).first_difference is None
     tamper(path, statement)
@@ -234,19 +220,18 @@ def test_whatever_was_changed_since_is_found_where_it_first_matters(tmp_path: Pa
     assert found is not None and found.turn == turn
 
 
-def test_a_turn_that_cannot_be_turned_any_more_is_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_that_cannot_be_turned_any_more_is_a_difference(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("no rows")
 
-    path = tmp_path / "history.db"
     calm(path)
     monkeypatch.setattr("penstock.hindsight.verify.turn", broken)
     found = verified(path).first_difference
     assert found is not None and found.replayed == "TurnFailed ZeroDivisionError: no rows" and found.recorded is not None
 
 
-def test_a_difference_comes_with_who_recorded_the_run_that_it_is_in(tmp_path: Path) -> None:
-    path, first, second = tmp_path / "history.db", Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0")
+def test_a_difference_comes_with_who_recorded_the_run_that_it_is_in(path: Path) -> None:
+    first, second = Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0")
     for recorder in (second, first, second, first):
         recorded(path, 600, seconds=30.0, recorder=recorder)
     assert verified(path) == Verified(turns=24, keyframes=4), "whoever recorded it"
@@ -256,29 +241,26 @@ def test_a_difference_comes_with_who_recorded_the_run_that_it_is_in(tmp_path: Pa
     assert verified(path).recorder == second
 
 
-def test_verify_starts_at_the_first_keyframe_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "history.db"
+def test_verify_starts_at_the_first_keyframe_left(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.stores.history.KEYFRAME_S", 300.0)
     recorded(path, 600, seconds=1800.0, config=Config(history_days=0.01))
     found = verified(path)
     assert found.first_difference is None and 2 <= found.keyframes <= 4
-    with HistoryReader.open(path) as reader:
-        rows = list(reader.turns())
+    rows = turns_in(path)
     first = next(row for row in rows if row.keyframe)
     assert rows[0] is not first and found.turns == rows[-1].number - first.number + 1
 
 
-def test_a_reading_that_is_gone_is_passed_over_until_the_next_keyframe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "history.db"
+def test_a_reading_that_is_gone_is_passed_over_until_the_next_keyframe(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.stores.history.KEYFRAME_S", 30.0)
     recorded(path, 300)
     tamper(path, "DELETE FROM readings WHERE id = 4")
     assert verified(path) == Verified(turns=3 + 6, keyframes=2)
 
 
-def test_progress_is_reported_and_an_empty_history_is_in_order(tmp_path: Path) -> None:
-    path, reported = tmp_path / "history.db", list[tuple[int, int]]()
-    History.open(path, config=Config(), redactor=Redactor()).close()
+def test_progress_is_reported_and_an_empty_history_is_in_order(path: Path) -> None:
+    reported: list[tuple[int, int]] = []
+    opened(path).close()
     assert verified(path) == Verified(turns=0, keyframes=0)
     calm(path)
     with HistoryReader.open(path) as reader:
@@ -301,8 +283,7 @@ def micro_batches(load: Load) -> Engine:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine_of", [continuous, micro_batches])
-def test_a_simulated_hour_under_daedalus_is_verified_byte_for_byte(tmp_path: Path, engine_of: Callable[[Load], Engine]) -> None:
-    path = tmp_path / "history.db"
+def test_a_simulated_hour_under_daedalus_is_verified_byte_for_byte(path: Path, engine_of: Callable[[Load], Engine]) -> None:
     config = Config(reading_interval_s=15.0, reading_window_s=15.0)
     autopilot = Autopilot(mode="active", policy="daedalus", downtime_s=30.0, rollback=False)
     agreed = Terms(limits=Limits(min_executors=1, max_executors=12), promises=Promises(recovery_s=600.0), config=config, autopilot=autopilot)

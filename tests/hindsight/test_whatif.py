@@ -120,6 +120,11 @@ def test_limits_and_promises_may_come_from_the_recorded_start(readings: list[Rea
     assert calibrated_by("clicks", readings, (started,), 0).max_executors == 9
 
 
+def test_readings_a_few_minutes_apart_are_of_one_run(readings: list[Reading]) -> None:
+    told = [each if each.at_s <= START_S + 300 else replace(each, at_s=each.at_s + 240) for each in readings]
+    assert calibrated_by("clicks", told, (), 0).load.last_s > 1000.0
+
+
 GRAPH = QueryGraph(queries=(GraphQuery(settings=replace(JOB, query="clicks"), share=0.6), GraphQuery(settings=replace(JOB, query="views"), share=0.3)))
 
 
@@ -190,11 +195,6 @@ def test_a_stop_of_the_job_is_not_simulated_as_load(readings: list[Reading], at_
     assert covered_s == [pytest.approx(max(at_s, 900.0 - at_s), abs=30.0)] * 3
     (note,) = [each for each in found.like.found.notes if "gap" in each]
     assert note.startswith("the job did not run all the time: of the 8h14m50s") and note.endswith("simulated, 9m50s")
-
-
-def test_readings_a_few_minutes_apart_are_of_one_run(readings: list[Reading]) -> None:
-    seen = [each if each.at_s <= START_S + 300 else replace(each, at_s=each.at_s + 240) for each in readings]
-    assert calibrated_by("clicks", seen, (), 0).load.last_s > 1000.0
 
 
 def test_too_short_a_run_is_one_line(readings: list[Reading]) -> None:

@@ -66,8 +66,7 @@ def test_a_pause_says_until_when_and_a_resume_ends_it(job: AskingJob) -> None:
     assert job.say("resume", who="bob") == {"said": ["bob resumed the policy thumb"], "numbers": []}
     with pytest.raises(Refused, match="bob asked for resumption of the policy; refused: it is not paused"):
         job.say("resume", who="bob")
-    whose = [event.who for event in job.memory.events if isinstance(event, (PolicyPaused, PolicyResumed))]
-    assert whose == ["ann", "ann", "bob"]
+    assert [event.who for event in job.memory.events if isinstance(event, (PolicyPaused, PolicyResumed))] == ["ann", "ann", "bob"]
 
 
 def test_an_answer_leaves_out_what_other_operators_said_in_the_same_turn(job: AskingJob) -> None:

@@ -113,10 +113,11 @@ def test_the_child_is_polite_bounded_inherits_nothing_and_keeps_to_itself_what_l
     assert asking.ask(fitter, 3).error == ""
 
 
-def test_a_child_that_dies_is_a_failed_fit_and_the_next_one_lives(asking: Asking) -> None:
+def test_a_child_that_dies_or_cannot_start_is_a_failed_fit_and_the_next_one_lives(asking: Asking) -> None:
     fitter = asking.fitter("number == 1 and os.abort()")
-    assert asking.ask(fitter, 1).error == "the fitting process ended: SIGABRT"
-    assert asking.ask(fitter, 2).error == ""
+    assert asking.ask(fitter, 1).error == "the fitting process ended: SIGABRT" and asking.ask(fitter, 2).error == ""
+    assert "No such file" in asking.ask(asking.fitter(command=("/nowhere/python",))).error
+    assert asking.ask(asking.fitter(command=(sys.executable, "-c", "raise SystemExit(3)"))).error == "the fitting process ended: exit code 3"
 
 
 def test_a_child_that_was_killed_between_two_fits_is_replaced(asking: Asking) -> None:
@@ -129,21 +130,12 @@ def test_a_child_that_was_killed_between_two_fits_is_replaced(asking: Asking) ->
 
 
 def test_a_fit_beyond_its_time_is_killed_and_reported(asking: Asking) -> None:
-    fitter = asking.fitter("time.sleep(600)", timeout_s=0.5)
-    done = asking.ask(fitter)
+    done = asking.ask(asking.fitter("time.sleep(600)", timeout_s=0.5))
     assert (done.number, done.error) == (1, "no result within 0.5 s") and children() == []
 
 
-def test_a_child_that_cannot_start_is_a_failed_fit(asking: Asking) -> None:
-    assert "No such file" in asking.ask(asking.fitter(command=("/nowhere/python",))).error
-    assert asking.ask(asking.fitter(command=(sys.executable, "-c", "raise SystemExit(3)"))).error == "the fitting process ended: exit code 3"
-
-
-def test_an_answer_that_is_none_is_a_failed_fit(asking: Asking) -> None:
+def test_an_answer_that_is_none_is_a_failed_fit_and_the_next_one_lives(asking: Asking) -> None:
     assert "it holds a FitDone that this Penstock cannot read" in asking.ask(asking.fitter("print('hello', flush=True)")).error
-
-
-def test_an_answer_that_is_no_text_is_a_failed_fit_and_the_next_one_lives(asking: Asking) -> None:
     fitter = asking.fitter("number == 1 and os.write(1, bytes([255, 10]))")
     assert "can't decode" in asking.ask(fitter, 1).error
     assert asking.ask(fitter, 2).error == ""

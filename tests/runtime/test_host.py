@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from changes import scaled_to
+from histories import events_in
 from waiting import wait_until
 
 from penstock.cli.pilot import Pilot
@@ -162,8 +163,7 @@ def test_a_disk_that_fills_up_later_is_said_and_the_loop_goes_on(root: Path) -> 
     host._history._connection.execute("PRAGMA max_page_count = 1000000")
     wait_until(lambda: host.events_by_kind["MemoryRegained"])
     host.close("the test is over")
-    with HistoryReader.open(host.history_path) as history:
-        kinds = [type(row.event).__name__ for row in history.events()]
+    kinds = [type(event).__name__ for event in events_in(host.history_path)]
     assert "MemoryLost" in kinds and "MemoryRegained" in kinds and kinds[-1] == "RunEnded"
 
 
@@ -231,8 +231,7 @@ def test_a_pause_and_a_proposal_that_survived_a_restart_are_shown_at_once(root: 
     pilot = Pilot(mode="ask").after(view.events[:2])
     assert pilot.paused is not None and (pilot.paused.who, pilot.paused.reason) == ("ann", "lunch")
     assert pilot.proposal is not None and (pilot.proposal.number, pilot.proposal.change) == (1, "executors 2 -> 4")
-    with HistoryReader.open(host.history_path) as history:
-        assert [type(row.event).__name__ for row in history.events()].count("PolicyPaused") == 1, "it happened once"
+    assert [type(event).__name__ for event in events_in(host.history_path)].count("PolicyPaused") == 1, "it happened once"
 
 
 def test_a_host_without_a_decision_says_so(root: Path) -> None:
@@ -283,8 +282,7 @@ def test_a_history_that_was_replaced_by_a_newer_one_is_said(root: Path) -> None:
         other.commit()
     beside.upload(there, "history.db")
     opened(root).close("the job is back")
-    with HistoryReader.open(here) as history:
-        said = [row.event for row in history.events() if isinstance(row.event, HistoryReplaced)]
+    said = [event for event in events_in(here) if isinstance(event, HistoryReplaced)]
     assert len(said) == 1 and Path(said[0].aside).is_file()
 
 

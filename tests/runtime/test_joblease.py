@@ -145,8 +145,7 @@ def test_a_driver_from_the_same_folder_has_ended_even_if_the_machine_was_started
         return CheckpointLease(beside, "job", EXPIRY_S, tmp_path / name)
 
     from_folder("here").take()
-    note = json.loads(beside.read(NOTE) or b"")
-    leave_note(beside, **{**note, "processes": "the boot before pid:[4026531836]"})
+    leave_note(beside, **{**json.loads(beside.read(NOTE) or b""), "processes": "the boot before pid:[4026531836]"})
     with pytest.raises(UserMistake, match="runs this job"):
         from_folder("there").take()
     from_folder("here").take()

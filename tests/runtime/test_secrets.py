@@ -11,15 +11,11 @@ def resolved(tree: object, folder: Path = Path("/nowhere"), **environ: str) -> R
     return resolve(tree, folder=folder, environ=environ)
 
 
-def test_a_variable_of_the_environment_is_put_in_its_place() -> None:
-    found = resolved({"password": "${env:P}"}, P="hunter2")
-    assert found == Resolved(value={"password": "hunter2"}, secrets=frozenset({"hunter2"}), problems=())
-
-
-def test_secrets_inside_a_longer_text_are_remembered_by_part_and_as_a_whole() -> None:
+def test_secrets_are_put_in_and_remembered_by_part_and_as_a_whole_but_not_if_empty() -> None:
+    assert resolved({"password": "${env:P}"}, P="hunter2") == Resolved(value={"password": "hunter2"}, secrets=frozenset({"hunter2"}), problems=())
     found = resolved("user=${env:U};password=${env:P}", U="ann", P="hunter2")
-    assert found.value == "user=ann;password=hunter2"
-    assert found.secrets == {"ann", "hunter2", "user=ann;password=hunter2"}
+    assert found.value == "user=ann;password=hunter2" and found.secrets == {"ann", "hunter2", "user=ann;password=hunter2"}
+    assert resolved("${env:P}", P="") == Resolved(value="", secrets=frozenset(), problems=())
 
 
 @pytest.mark.parametrize(
@@ -51,10 +47,6 @@ def test_the_long_lines_of_a_secret_with_several_lines_are_hidden_one_by_one(tmp
 )
 def test_secrets_are_put_in_their_places_once_and_two_dollars_are_an_escape(tree: object, value: object) -> None:
     assert resolved(tree, P="hunter2", NESTED="${env:P}").value == value
-
-
-def test_an_empty_secret_is_put_in_and_not_remembered() -> None:
-    assert resolved("${env:P}", P="") == Resolved(value="", secrets=frozenset(), problems=())
 
 
 def test_every_missing_secret_is_a_problem_of_its_own_key() -> None:

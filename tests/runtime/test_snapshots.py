@@ -7,20 +7,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from histories import events_in, opened
 from waiting import wait_until
 
-from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory_events import LeaseLost, LeaseNotRenewed, SnapshotFailed
 from penstock.core.domain.events.query_events import QueryEnded
 from penstock.core.errors import UserMistake
-from penstock.core.redaction import Redactor
 from penstock.runtime.fakes import FolderBeside
 from penstock.runtime.joblease import NOTE, CheckpointLease
 from penstock.runtime.snapshots import COPY, NAME, Restored, Snapshots, restore_history
 from penstock.runtime.steady_clock import SteadyClock
-from penstock.stores.history import History
-from penstock.stores.reader import HistoryReader
 
 EVENT = QueryEnded(at_s=7.0, query="q", reason="stopped")
 
@@ -30,7 +27,7 @@ class Kept:
 
     def __init__(self, folder: Path, expiry_s: float = 60.0) -> None:
         self.path = folder / "here" / "history.db"
-        self.history = History.open(self.path, config=Config(), redactor=Redactor())
+        self.history = opened(self.path)
         self.history.append(7.0, events=[EVENT])
         self.beside = FolderBeside(folder / "_penstock")
         self.lease = CheckpointLease(self.beside, "job", expiry_s)
@@ -55,16 +52,13 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     made.history.close()
 
 
-def events_in(path: Path) -> list[Event]:
-    with HistoryReader.open(path) as reader:
-        return [row.event for row in reader.events()]
-
-
-def test_a_history_that_is_gone_comes_back(kept: Kept, tmp_path: Path) -> None:
+def test_a_history_that_is_gone_comes_back_and_one_that_is_there_stays_as_it_is(kept: Kept, tmp_path: Path) -> None:
     kept.snapshots().take()
     elsewhere = tmp_path / "elsewhere" / "history.db"
-    assert restore_history(kept.beside, elsewhere)
-    assert events_in(elsewhere) == [EVENT]
+    assert restore_history(kept.beside, elsewhere) and events_in(elsewhere) == [EVENT]
+    later = QueryEnded(at_s=8.0, query="q", reason="again")
+    kept.history.append(8.0, events=[later])
+    assert not restore_history(kept.beside, kept.path) and events_in(kept.path) == [EVENT, later]
 
 
 def test_a_copy_on_its_way_is_in_the_jobs_own_folder_and_what_a_killed_driver_left_there_does_not_stay(kept: Kept, tmp_path: Path) -> None:
@@ -79,24 +73,15 @@ def test_a_copy_on_its_way_is_in_the_jobs_own_folder_and_what_a_killed_driver_le
     assert restore_history(kept.beside, elsewhere) and [each.name for each in elsewhere.parent.iterdir()] == ["history.db"]
 
 
-def test_a_history_that_is_there_stays_as_it_is(kept: Kept) -> None:
-    kept.snapshots().take()
-    later = QueryEnded(at_s=8.0, query="q", reason="again")
-    kept.history.append(8.0, events=[later])
-    assert not restore_history(kept.beside, kept.path)
-    assert events_in(kept.path) == [EVENT, later]
-
-
-def test_where_there_is_no_snapshot_nothing_is_restored(tmp_path: Path) -> None:
-    assert not restore_history(FolderBeside(tmp_path / "empty"), tmp_path / "history.db")
-    assert not (tmp_path / "history.db").exists()
-
-
-def test_a_snapshot_that_is_none_is_refused_in_one_line(kept: Kept, tmp_path: Path) -> None:
+def test_a_snapshot_that_is_damaged_or_missing_takes_the_place_of_no_history(kept: Kept, tmp_path: Path) -> None:
     kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(UserMistake, match="snapshot"):
         restore_history(kept.beside, tmp_path / "elsewhere.db")
     assert not (tmp_path / "elsewhere.db").exists()
+    kept.history.close()
+    assert restore_history(kept.beside, kept.path) is None and events_in(kept.path) == [EVENT]
+    assert not restore_history(FolderBeside(tmp_path / "empty"), tmp_path / "history.db")
+    assert not (tmp_path / "history.db").exists()
 
 
 def test_a_snapshot_with_another_schema_version_is_refused_with_its_place(kept: Kept, tmp_path: Path) -> None:
@@ -200,7 +185,7 @@ def test_a_job_that_comes_back_from_another_machine_brings_its_newer_history_and
     kept.snapshots().take()
     there, later = tmp_path / "there" / "history.db", QueryEnded(at_s=86_400.0, query="q", reason="on the other machine")
     assert restore_history(kept.beside, there) == Restored(aside=None)
-    other = History.open(there, config=Config(), redactor=Redactor())
+    other = opened(there)
     other.append(later.at_s, events=[later])
     other.close()
     kept.beside.upload(there, NAME)
@@ -209,13 +194,6 @@ def test_a_job_that_comes_back_from_another_machine_brings_its_newer_history_and
     assert restore_history(kept.beside, kept.path) == Restored(aside=aside)
     assert events_in(kept.path) == [EVENT, later] and events_in(aside) == [EVENT]
     assert restore_history(kept.beside, kept.path) is None, "once is enough"
-
-
-def test_a_damaged_snapshot_does_not_take_the_place_of_a_history_that_is_there(kept: Kept) -> None:
-    kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
-    kept.history.close()
-    assert restore_history(kept.beside, kept.path) is None
-    assert events_in(kept.path) == [EVENT]
 
 
 def test_the_lease_is_renewed_while_a_snapshot_is_slow(tmp_path: Path) -> None:

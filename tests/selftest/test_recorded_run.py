@@ -15,11 +15,8 @@ def test_the_kernel_is_asked_and_a_kernel_without_an_answer_is_no_error(tmp_path
     assert cpu_time(5.0, stat) is None and cpu_time(5.0, tmp_path / "none") is None
 
 
-def test_one_blink_is_too_little_and_two_spans_that_touch_are_one() -> None:
+def test_one_blink_is_too_little_two_spans_that_touch_are_one_and_a_moment_is_within_a_span_or_not() -> None:
     assert stolen_spans([at(0.0, 0), at(0.5, 60), at(1.0, 60), at(5.0, 60), at(10.0, 60)]) == (), "60 of 1,000 ticks in five seconds"
     twice = [at(0.0, 0), at(5.0, 300), at(10.0, 300), at(15.0, 600), at(20.0, 600), at(100.0, 600), at(105.0, 900)]
     assert stolen_spans(twice) == ((0.0, 15.0 + AFTER_S), (100.0, 105.0 + AFTER_S))
-
-
-def test_a_moment_is_within_a_span_or_not() -> None:
     assert within(3.0, [(1.0, 3.0)]) and not within(3.1, [(1.0, 3.0), (4.0, 5.0)])

@@ -40,6 +40,9 @@ class History:
     readings: tuple[Reading, ...]
     events: tuple[Event, ...]
 
+    def calibrated(self) -> Calibrated:
+        return calibrated(self.readings, self.events, CONFIG)
+
 
 def wave(rows_per_s: float, share: float = 0.5, length_s: float = LENGTH_S) -> Arrivals:
     time_s = np.arange(0.0, length_s + 1, 20.0)
@@ -91,12 +94,12 @@ def flowing() -> History:
 
 @pytest.fixture(scope="module")
 def of_batches(batches: History) -> Calibrated:
-    return calibrated(batches.readings, batches.events, CONFIG)
+    return batches.calibrated()
 
 
 @pytest.fixture(scope="module")
 def of_flow(flowing: History) -> Calibrated:
-    return calibrated(flowing.readings, flowing.events, CONFIG)
+    return flowing.calibrated()
 
 
 def batch_settings(found: Calibrated) -> MicroBatchSettings:
@@ -109,34 +112,29 @@ def flow_settings(found: Calibrated) -> ContinuousSettings:
     return found.settings
 
 
-def test_calibration_finds_the_settings_of_a_simulated_run(of_batches: Calibrated) -> None:
+def test_calibration_finds_the_settings_and_the_arrivals_of_a_simulated_run(of_batches: Calibrated) -> None:
     settings = batch_settings(of_batches)
     assert (of_batches.kind, of_batches.executors) == ("micro_batch", 3) and of_batches.notes == ("no restart of the query was seen: 1 s are assumed",)
     assert (settings.partitions, settings.cores_per_executor, settings.trigger, settings.query) == (12, 2, JOB.trigger, "query")
-    assert settings.overhead_s == pytest.approx(0.6, rel=0.05)
-    assert settings.row_s * settings.skew == pytest.approx(0.001, rel=0.05)
-    assert settings.skew == pytest.approx(1.0, abs=0.05)
-    assert settings.noise == pytest.approx(0.04, abs=0.02)
-    assert settings.up_s == pytest.approx(7.0, rel=0.15)
-    assert settings.down_s == pytest.approx(3.0, abs=2.5)
+    assert settings.overhead_s == pytest.approx(0.6, rel=0.05) and settings.row_s * settings.skew == pytest.approx(0.001, rel=0.05)
+    assert settings.skew == pytest.approx(1.0, abs=0.05) and settings.noise == pytest.approx(0.04, abs=0.02)
+    assert settings.up_s == pytest.approx(7.0, rel=0.15) and settings.down_s == pytest.approx(3.0, abs=2.5)
+    for from_s in np.arange(START_S + 60.0, START_S + LENGTH_S - 100.0, 150.0):
+        assert of_batches.arrivals.rows(from_s, from_s + 60.0) == pytest.approx(wave(2500.0).rows(from_s, from_s + 60.0), rel=0.01)
+    settings = batch_settings(micro_batches(replace(JOB, skew=1.4, noise=0.02)).calibrated())
+    assert settings.row_s == pytest.approx(0.001, rel=0.05) and settings.skew == pytest.approx(1.4, rel=0.05)
 
 
-def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups() -> None:
-    job = replace(JOB, first_task_s=6.0, warm_up_factor=0.0, noise=0.0)
-    ups = {450.0: 4, 700.0: 3, 1000.0: 4, 1200.0: 3, 1400.0: 4}
-    seen = micro_batches(job, changes=ups)
-    found = calibrated(seen.readings, seen.events, CONFIG)
+def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups_and_is_the_default_without_any() -> None:
+    seen = micro_batches(replace(JOB, first_task_s=6.0, warm_up_factor=0.0, noise=0.0), changes={450.0: 4, 700.0: 3, 1000.0: 4, 1200.0: 3, 1400.0: 4})
+    found = seen.calibrated()
     settings = batch_settings(found)
     assert 5.0 <= settings.first_task_s <= 8.0
     without = replace(found, queries=(replace(found.queries[0], settings=replace(settings, first_task_s=0.0, warm_up_factor=0.0)),))
     error, usual = (rerun(each, seen.readings, CONFIG).error.latency_p95 for each in (found, without))
     assert error is not None and usual is not None and abs(error) < abs(usual)
-
-
-def test_without_a_scale_up_new_executors_cost_the_default() -> None:
-    seen = micro_batches(changes={})
-    settings, usual = batch_settings(calibrated(seen.readings, seen.events, CONFIG)), MicroBatchSettings()
-    assert (settings.first_task_s, settings.warm_up_factor) == (usual.first_task_s, usual.warm_up_factor)
+    settings, default = batch_settings(micro_batches(changes={}).calibrated()), MicroBatchSettings()
+    assert (settings.first_task_s, settings.warm_up_factor) == (default.first_task_s, default.warm_up_factor)
 
 
 def test_requesting_the_same_executors_again_does_not_change_the_duration_of_scaling(batches: History, of_batches: Calibrated) -> None:
@@ -149,77 +147,45 @@ def test_requesting_the_same_executors_again_does_not_change_the_duration_of_sca
     assert batch_settings(calibrated(batches.readings, events, CONFIG)).down_s == batch_settings(of_batches).down_s
 
 
-def test_what_arrived_arrives_again(of_batches: Calibrated) -> None:
-    truth = wave(2500.0)
-    for from_s in np.arange(START_S + 60.0, START_S + LENGTH_S - 100.0, 150.0):
-        assert of_batches.arrivals.rows(from_s, from_s + 60.0) == pytest.approx(truth.rows(from_s, from_s + 60.0), rel=0.01)
-
-
-def test_skew_is_separated_from_the_cost_of_rows_by_the_duration_of_tasks() -> None:
-    seen = micro_batches(replace(JOB, skew=1.4, noise=0.02))
-    settings = batch_settings(calibrated(seen.readings, seen.events, CONFIG))
-    assert settings.row_s == pytest.approx(0.001, rel=0.05)
-    assert settings.skew == pytest.approx(1.4, rel=0.05)
-
-
 def test_calibration_finds_the_settings_of_a_job_that_flows(of_flow: Calibrated) -> None:
     settings = flow_settings(of_flow)
-    assert of_flow.kind == "continuous"
-    assert settings.capacity_rows_per_s == pytest.approx(2000.0, rel=0.03)
-    assert (settings.interval_s, settings.skew) == (15.0, 0.0)
+    assert of_flow.kind == "continuous" and settings.capacity_rows_per_s == pytest.approx(2000.0, rel=0.03)
     assert [settings.pause_s, settings.up_s, settings.down_s] == pytest.approx([0.3, 40.0, 20.0])
-    assert (settings.replays, settings.grows_live) == (True, False)
+    assert (settings.interval_s, settings.skew, settings.replays, settings.grows_live) == (15.0, 0.0, True, False)
     assert [note for note in of_flow.notes if "restart" in note]
-
-
-def test_a_job_that_grows_live_and_does_not_replay_is_known_by_its_readings() -> None:
-    seen = flow(replace(FLOW, replays=False, grows_live=True))
-    settings = flow_settings(calibrated(seen.readings, seen.events, CONFIG))
-    assert (settings.replays, settings.grows_live) == (False, True)
+    live = flow_settings(flow(replace(FLOW, replays=False, grows_live=True)).calibrated())
+    assert (live.replays, live.grows_live) == (False, True)
 
 
 def test_the_downtime_is_the_one_that_restarts_took(flowing: History) -> None:
     restarts = [QueryRestarted(at_s=START_S, query="query", attempt=1, downtime_s=down_s, cause="a task failed") for down_s in (12.0, 14.0, 90.0)]
     found = calibrated(flowing.readings, [*flowing.events, *restarts], CONFIG)
-    assert flow_settings(found).downtime_s == 14.0
-    assert not any("restart" in note for note in found.notes)
+    assert flow_settings(found).downtime_s == 14.0 and not any("restart" in note for note in found.notes)
 
 
-def test_the_recorded_executors_run_again_give_the_recorded_run(batches: History, of_batches: Calibrated, flowing: History, of_flow: Calibrated) -> None:
+def test_recorded_executors_run_again_give_the_run_or_an_error(batches: History, of_batches: Calibrated, flowing: History, of_flow: Calibrated) -> None:
     for seen, found in ((batches, of_batches), (flowing, of_flow)):
         error = rerun(found, seen.readings, CONFIG).error
-        assert error.executors == pytest.approx(0.0, abs=0.02)
-        assert error.throughput == pytest.approx(0.0, abs=0.02)
+        assert error.executors == pytest.approx(0.0, abs=0.02) and error.throughput == pytest.approx(0.0, abs=0.02)
         assert error.latency_p95 == pytest.approx(0.0, abs=0.1)
-
-
-def test_a_trigger_that_was_changed_is_changed_again_and_the_usual_one_is_taken() -> None:
-    seen = micro_batches(changes={600.0: Trigger(interval_s=10.0)})
-    found = calibrated(seen.readings, seen.events, CONFIG)
-    assert batch_settings(found).trigger == Trigger(interval_s=10.0)
-    assert any("trigger" in note for note in found.notes)
-    assert rerun(found, seen.readings, CONFIG).error.latency_p95 == pytest.approx(0.0, abs=0.1)
-
-
-def test_a_slow_start_is_left_out_of_the_comparison() -> None:
-    pile = Arrivals.through((START_S, START_S + 30.0, START_S + 31.0, START_S + LENGTH_S), (20_000.0, 20_000.0, 2000.0, 2000.0))
-    seen = micro_batches(arrivals=pile)
-    found = calibrated(seen.readings, seen.events, CONFIG)
-    assert found.start_s > START_S + 60.0
-    assert rerun(found, seen.readings, CONFIG).error.throughput == pytest.approx(0.0, abs=0.02)
-
-
-def test_a_simulator_unlike_the_job_says_so(batches: History, of_batches: Calibrated) -> None:
     settings = batch_settings(of_batches)
     slower = replace(of_batches, queries=(replace(of_batches.queries[0], settings=replace(settings, row_s=1.5 * settings.row_s)),))
     error = rerun(slower, batches.readings, CONFIG).error
     assert error.latency_p95 is not None and error.latency_p95 > 0.1
 
 
-def test_failures_of_the_recorded_run_strike_again() -> None:
-    seen = micro_batches(faults=(Fault(at_s=START_S + 501.0), Fault(at_s=START_S + 1202.0)))
-    found = calibrated(seen.readings, seen.events, CONFIG)
-    assert [fault.at_s - START_S for fault in found.faults] == [pytest.approx(501.0, abs=5.0), pytest.approx(1202.0, abs=5.0)]
+def test_a_trigger_that_was_changed_is_changed_again_and_the_usual_one_is_taken() -> None:
+    seen = micro_batches(changes={600.0: Trigger(interval_s=10.0)})
+    found = seen.calibrated()
+    assert batch_settings(found).trigger == Trigger(interval_s=10.0) and any("trigger" in note for note in found.notes)
+    assert rerun(found, seen.readings, CONFIG).error.latency_p95 == pytest.approx(0.0, abs=0.1)
+
+
+def test_a_slow_start_is_left_out_of_the_comparison() -> None:
+    pile = Arrivals.through((START_S, START_S + 30.0, START_S + 31.0, START_S + LENGTH_S), (20_000.0, 20_000.0, 2000.0, 2000.0))
+    seen = micro_batches(arrivals=pile)
+    found = seen.calibrated()
+    assert found.start_s > START_S + 60.0 and rerun(found, seen.readings, CONFIG).error.throughput == pytest.approx(0.0, abs=0.02)
 
 
 def test_a_query_that_failed_is_restarted_again_and_an_executor_that_was_lost_is_lost_again() -> None:
@@ -258,18 +224,21 @@ def test_where_tasks_run_all_the_time_an_executor_lost_counts_by_the_query_it_en
     ]
 
 
-def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_a_note() -> None:
+def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_may_be_all_rows_or_no_more_than_their_tasks() -> None:
     seen = micro_batches(replace(JOB, noise=0.0), Arrivals.constant(2500.0), {})
-    found = calibrated(seen.readings, seen.events, CONFIG)
-    assert batch_settings(found).law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
-    assert any("one size" in note for note in found.notes)
-    assert sum("s are assumed" in note for note in found.notes) == 3
+    found = seen.calibrated()
+    assert any("one size" in note for note in found.notes) and sum("s are assumed" in note for note in found.notes) == 3
+    dear, cheap = (each for each in found.queries[0].likely if isinstance(each, MicroBatchSettings))
+    assert [dear.overhead_s, cheap.overhead_s] == pytest.approx([0.0, JOB.overhead_s], rel=0.1)
+    for each in (batch_settings(found), dear, cheap):
+        assert each.law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
+    untold = [replace(each, queries=tuple(replace(query, stages=()) for query in each.queries)) for each in seen.readings]
+    assert calibrated(untold, seen.events, CONFIG).likely() == (), "unknown without task times"
 
 
 def test_rows_may_be_somewhat_dearer_and_cheaper_than_the_measurements_say(of_batches: Calibrated, of_flow: Calibrated) -> None:
     settings = batch_settings(of_batches)
-    capacities = [each.law.capacity_rows_per_s(3, 4.0) for each in (*of_batches.queries[0].likely, settings) if isinstance(each, MicroBatchSettings)]
-    dear, cheap, best = capacities
+    dear, cheap, best = (each.law.capacity_rows_per_s(3, 4.0) for each in (*of_batches.queries[0].likely, settings) if isinstance(each, MicroBatchSettings))
     assert 0.8 * best < dear < best < cheap < 1.2 * best
     for each in of_batches.queries[0].likely:
         assert replace(each, overhead_s=settings.overhead_s, row_s=settings.row_s, skew=settings.skew) == settings, "all else is the same"
@@ -277,53 +246,29 @@ def test_rows_may_be_somewhat_dearer_and_cheaper_than_the_measurements_say(of_ba
     assert 0.8 * 2000.0 < low < flow_settings(of_flow).capacity_rows_per_s < high < 1.2 * 2000.0
 
 
-def test_batches_of_one_size_may_be_all_rows_or_no_more_than_their_tasks() -> None:
-    seen = micro_batches(replace(JOB, noise=0.0), Arrivals.constant(2500.0), {})
-    dear, cheap = (each for each in calibrated(seen.readings, seen.events, CONFIG).queries[0].likely if isinstance(each, MicroBatchSettings))
-    assert [dear.overhead_s, cheap.overhead_s] == pytest.approx([0.0, JOB.overhead_s], rel=0.1)
-    for each in (dear, cheap):
-        assert each.law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
-    untold = [replace(each, queries=tuple(replace(query, stages=()) for query in each.queries)) for each in seen.readings]
-    assert calibrated(untold, seen.events, CONFIG).likely() == (), "unknown without task times"
-
-
-def test_unknown_arrivals_are_replaced_by_what_was_processed(batches: History) -> None:
+def test_a_source_that_tells_no_arrivals_and_a_job_that_was_often_behind_its_load_are_noted(batches: History) -> None:
     readings = [replace(reading, queries=tuple(replace(query, arrival_rows_per_s=None) for query in reading.queries)) for reading in batches.readings]
-    found = calibrated(readings, batches.events, CONFIG)
-    assert found.arrivals.rows(START_S + 60.0, START_S + LENGTH_S - 60.0) == pytest.approx(
-        wave(2500.0).rows(START_S + 60.0, START_S + LENGTH_S - 60.0), rel=0.02
-    )
+    found, span_s = calibrated(readings, batches.events, CONFIG), (START_S + 60.0, START_S + LENGTH_S - 60.0)
+    assert found.arrivals.rows(*span_s) == pytest.approx(wave(2500.0).rows(*span_s), rel=0.02)
     assert any("the throughput is used instead" in note for note in found.notes)
+    assert "the job was behind its load in" in micro_batches(arrivals=wave(7000.0, share=0.5), changes={}).calibrated().notes[-1]
 
 
 def test_a_history_without_work_is_a_mistake_in_one_line(batches: History) -> None:
-    silent = [replace(reading, queries=()) for reading in batches.readings]
-    for readings in ([], silent):
+    for readings in ([], [replace(reading, queries=()) for reading in batches.readings]):
         with pytest.raises(UserMistake, match="nothing to simulate"):
             calibrated(readings, (), CONFIG)
 
 
-def test_a_job_that_was_often_behind_its_load_is_said_to_be_hard_to_simulate() -> None:
-    overloaded = micro_batches(arrivals=wave(7000.0, share=0.5), changes={})
-    (note,) = calibrated(overloaded.readings, overloaded.events, CONFIG).notes[-1:]
-    assert "the job was behind its load in" in note
-
-
-WORDS = MicroBatchSettings(
-    overhead_s=0.6, row_s=0.001, partitions=12, cores_per_executor=2, trigger=Trigger(interval_s=4.0), noise=0.04, query="words", failed_s=5.0
-)
+WORDS = replace(JOB, query="words", failed_s=5.0)
 DEAR = replace(WORDS, query="dear", row_s=0.003)
 CLICKS = ContinuousSettings(capacity_rows_per_s=2000.0, interval_s=15.0, pause_s=0.3, query="clicks")
 VIEWS = replace(CLICKS, query="views", interval_s=30.0)
 
 
-def read(engine: MicroBatchEngine | ContinuousEngine) -> list[Reading]:
-    return list(run(engine, 4, {}).readings)
-
-
 def in_batches(scheduler: Scheduler = "fair", faults: tuple[Fault, ...] = ()) -> list[Reading]:
     graph = QueryGraph(queries=(GraphQuery(settings=WORDS), GraphQuery(settings=DEAR, share=0.4)), scheduler=scheduler)
-    return read(MicroBatchEngine(graph, Load.of(wave(1700.0), START_S), executors=4, seed=5, faults=faults))
+    return list(run(MicroBatchEngine(graph, Load.of(wave(1700.0), START_S), executors=4, seed=5, faults=faults), 4, {}).readings)
 
 
 @pytest.fixture(scope="module")
@@ -350,19 +295,14 @@ def test_what_batches_of_each_query_cost_alone_is_found_though_they_waited_for_e
     assert error.latency_p95 == pytest.approx(0.0, abs=0.1)
 
 
-def test_rows_of_all_queries_may_be_dear_or_cheap_at_once(found_shared: Calibrated) -> None:
+def test_rows_of_all_queries_may_be_dear_or_cheap_at_once_and_arrivals_count_from_where_a_simulation_begins(found_shared: Calibrated) -> None:
     best, (dear, cheap) = found_shared.engine(), found_shared.likely()
     assert isinstance(best, QueryGraph) and isinstance(dear, QueryGraph) and isinstance(cheap, QueryGraph)
     for place in (0, 1):
         slow, usual, quick = (graph.queries[place].settings.law.capacity_rows_per_s(4, 4.0) for graph in (dear, best, cheap))
         assert 0.7 * usual < slow <= usual <= quick < 1.4 * usual
-
-
-def test_times_of_arrivals_count_from_where_a_simulation_begins(found_shared: Calibrated) -> None:
     graph = found_shared.engine(START_S)
-    assert isinstance(graph, QueryGraph)
-    arrivals = [query.arrivals for query in graph.queries]
-    assert all(each is not None and each.time_s[0] < 60.0 for each in arrivals)
+    assert isinstance(graph, QueryGraph) and all(query.arrivals is not None and query.arrivals.time_s[0] < 60.0 for query in graph.queries)
     assert found_shared.arrivals.rate(START_S + 900.0) == pytest.approx(1.4 * 1700.0, rel=0.1), "that of the job is that of all its queries"
 
 
@@ -401,16 +341,12 @@ def test_a_query_that_cannot_be_simulated_is_left_out_and_that_is_said(shared: l
     assert f"query dear is not simulated, and the executors it needs are not counted: {why}" in found.notes
 
 
-def test_nothing_arrives_for_a_query_while_it_is_away(shared: list[Reading]) -> None:
+def test_nothing_arrives_for_a_query_while_it_is_away_for_good_and_what_came_meanwhile_if_it_returns(shared: list[Reading], found_shared: Calibrated) -> None:
     short = [replace(each, queries=each.queries[:1]) if each.at_s > START_S + 900.0 else each for each in shared]
     dear = calibrated(short, (), CONFIG).queries[1].arrivals
     assert dear.rate(START_S + 600.0) > 200.0 and dear.rate(START_S + 1000.0) == 0.0 == dear.rate(START_S + LENGTH_S)
     whole = Arrivals.constant(5.0)
     assert none_while_away(whole, of_query(shared, "dear"), shared, CONFIG) is whole
-
-
-def test_what_a_query_finds_that_is_away_for_minutes_came_meanwhile(shared: list[Reading], found_shared: Calibrated) -> None:
-    """Some queries start every few minutes, read all there is and end: their rows are counted with each return."""
     there = [each if round(each.at_s - START_S) % 120 < 30 else replace(each, queries=each.queries[:1]) for each in shared]
     rows = [query.arrivals.rows(START_S + 120.0, START_S + 1680.0) for query in calibrated(there, (), CONFIG).queries]
     true = [query.arrivals.rows(START_S + 120.0, START_S + 1680.0) for query in found_shared.queries]
@@ -430,9 +366,9 @@ def test_a_query_that_ran_only_while_the_busiest_did_not_is_left_out_with_a_note
 
 def test_the_own_error_is_that_of_the_query_that_is_furthest_off(shared: list[Reading], found_shared: Calibrated) -> None:
     words, dear = found_shared.queries
-    settings = dear.settings
-    assert isinstance(settings, MicroBatchSettings)
-    slow = rerun(replace(found_shared, queries=(words, replace(dear, settings=replace(settings, overhead_s=settings.overhead_s + 4.0)))), shared, CONFIG).error
+    assert isinstance(dear.settings, MicroBatchSettings)
+    slower = replace(dear.settings, overhead_s=dear.settings.overhead_s + 4.0)
+    slow = rerun(replace(found_shared, queries=(words, replace(dear, settings=slower))), shared, CONFIG).error
     assert slow.latency_p95 is not None and slow.latency_p95 > 0.4, "the few rows of one are not lost among those of the other"
 
 
@@ -452,7 +388,7 @@ def test_a_query_that_began_with_a_trigger_that_is_not_simulated_has_its_usual_o
 
 def test_a_row_is_assumed_to_cost_the_same_in_each_continuous_query() -> None:
     graph = QueryGraph(queries=(GraphQuery(settings=CLICKS), GraphQuery(settings=VIEWS, share=0.5)))
-    readings = read(ContinuousEngine(graph, Load.of(wave(3000.0), START_S), executors=4, seed=5))
+    readings = run(ContinuousEngine(graph, Load.of(wave(3000.0), START_S), executors=4, seed=5), 4, {}).readings
     found = calibrated(readings, (), CONFIG)
     for query, true in zip(found.queries, (CLICKS, VIEWS), strict=True):
         settings = query.settings

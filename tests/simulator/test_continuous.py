@@ -49,10 +49,14 @@ def test_a_failure_at_a_checkpoint_comes_before_it_and_repeats_the_whole_interva
     }
 
 
-def test_an_executor_that_freezes_is_noticed_when_its_time_is_out() -> None:
+def test_a_freeze_is_noticed_when_its_time_is_out_and_two_failures_before_a_recovery_end_together() -> None:
     crash, freeze = (lived(job(2000.0, downtime_s=30.0, timeout_s=20.0, faults=(Fault(at_s=200.0, kind=kind),)), 600.0) for kind in ("kill", "freeze"))
     assert (crash.seconds().down.sum(), freeze.seconds().down.sum()) == (30.0, 50.0)
     assert [recovery(crash), recovery(freeze)] == pytest.approx([70.0, 110.0], abs=1.0)
+    record = lived(job(2000.0, downtime_s=30.0, interval_s=10.0, faults=(Fault(at_s=100.0), Fault(at_s=120.0))), 400.0)
+    first, second = record.struck
+    assert record.seconds().down.sum() == 50.0
+    assert first.recovered_s == second.recovered_s == pytest.approx(150.0 + 60.0, abs=1.0)
 
 
 def test_checkpoints_begin_anew_after_a_restart() -> None:
@@ -112,23 +116,13 @@ def test_how_often_somebody_looks_changes_nothing(looks: list[float], seed: int)
     assert [each.cpu_s for each in one.observation().executors] == pytest.approx([each.cpu_s for each in other.observation().executors])
 
 
-def test_latency_is_the_wait_in_line() -> None:
+def test_latency_is_the_wait_in_line_or_that_of_a_queue() -> None:
     record = lived(job(2000.0, executors=1, base_s=0.2, queue_s=0.0), 100.0)
     waited_s = (np.arange(100) + 0.5) / 2
     assert record.seconds().latency_s == pytest.approx(0.2 + waited_s, abs=1e-3)
     assert record.seconds().oldest_s == pytest.approx((np.arange(100) + 1.0) / 2, abs=1e-3)
-
-
-def test_without_a_line_latency_is_that_of_a_queue() -> None:
     latencies = [lived(job(4000.0 * load, base_s=0.2, queue_s=0.05), 60.0).seconds().latency_s[-1] for load in (0.1, 0.5, 0.9)]
     assert latencies == pytest.approx([0.2 + 0.05 / 9, 0.25, 0.65])
-
-
-def test_a_row_that_comes_after_a_silence_has_not_waited_for_it() -> None:
-    silence = Arrivals.through((0.0, 100.0, 101.0, 200.0, 201.0, 300.0), (500.0, 500.0, 0.0, 0.0, 500.0, 500.0))
-    seen = lived(job(silence, downtime_s=60.0, interval_s=10.0, faults=(Fault(at_s=150.0),)), 300.0).seconds()
-    assert seen.oldest_s[:200].max() == 0.0
-    assert seen.oldest_s[209] == pytest.approx(10.0, abs=1.0)
 
 
 def test_a_shorter_interval_costs_capacity_and_latency() -> None:
@@ -141,10 +135,13 @@ def test_a_shorter_interval_costs_capacity_and_latency() -> None:
     assert run(5.0, 2000.0).latency_s.mean() > run(60.0, 2000.0).latency_s.mean() > 0.25
 
 
-def test_a_pause_longer_than_a_second_makes_rows_wait() -> None:
+def test_rows_wait_for_a_pause_longer_than_a_second_and_not_for_a_silence_before_them() -> None:
     seen = lived(job(1000.0, pause_s=3.0, interval_s=20.0), 60.0).seconds()
     assert seen.lag_rows[[19, 20, 21, 22]] == pytest.approx([0.0, 1000.0, 2000.0, 3000.0])
     assert seen.lag_rows[[18, 24, 38]] == pytest.approx([0.0, 0.0, 0.0], abs=1e-6)
+    silence = Arrivals.through((0.0, 100.0, 101.0, 200.0, 201.0, 300.0), (500.0, 500.0, 0.0, 0.0, 500.0, 500.0))
+    seen = lived(job(silence, downtime_s=60.0, interval_s=10.0, faults=(Fault(at_s=150.0),)), 300.0).seconds()
+    assert seen.oldest_s[:200].max() == 0.0 and seen.oldest_s[209] == pytest.approx(10.0, abs=1.0)
 
 
 def test_skew_lowers_the_capacity_and_the_busiest_worker_shows_it() -> None:
@@ -157,35 +154,20 @@ def test_skew_lowers_the_capacity_and_the_busiest_worker_shows_it() -> None:
     assert rows / rows.max() == pytest.approx((cpu_s - 2.0) / (cpu_s.max() - 2.0), abs=1e-6)
 
 
-def test_cpu_follows_the_rows_of_each_executor() -> None:
-    engine = job(2000.0, idle=0.1)
-    engine.advance(100.0)
-    assert [each.cpu_s for each in engine.observation().executors] == pytest.approx([100.0 * (0.1 + 0.9 * 0.5)] * 4)
-
-
-def test_one_seed_is_one_run_and_another_is_another() -> None:
-    def cpu(seed: int) -> list[float | None]:
-        engine = job(2000.0, noise=0.02, seed=seed)
+def test_cpu_follows_the_rows_of_each_executor_and_one_seed_is_one_run() -> None:
+    def cpu(**known: Any) -> list[float | None]:
+        engine = job(2000.0, **known)
         engine.advance(100.0)
         return [each.cpu_s for each in engine.observation().executors]
 
-    assert cpu(1) == cpu(1) != cpu(2)
+    assert cpu(idle=0.1) == pytest.approx([100.0 * (0.1 + 0.9 * 0.5)] * 4)
+    assert cpu(noise=0.02, seed=1) == cpu(noise=0.02, seed=1) != cpu(noise=0.02, seed=2)
 
 
-def test_two_failures_before_the_job_has_recovered_end_together() -> None:
-    record = lived(job(2000.0, downtime_s=30.0, interval_s=10.0, faults=(Fault(at_s=100.0), Fault(at_s=120.0))), 400.0)
-    first, second = record.struck
-    assert record.seconds().down.sum() == 50.0
-    assert first.recovered_s == second.recovered_s == pytest.approx(150.0 + 60.0, abs=1.0)
-
-
-def test_a_job_without_executors_or_struck_before_it_starts_is_refused() -> None:
+def test_a_job_that_cannot_be_is_refused_and_one_that_does_not_keep_up_has_not_recovered() -> None:
     for wrong in ({"executors": 0}, {"faults": (Fault(at_s=-1.0),)}):
         with pytest.raises(ValueError):
             job(1000.0, **wrong)
-
-
-def test_a_job_that_does_not_keep_up_has_not_recovered() -> None:
     (struck,) = lived(job(5000.0, faults=(Fault(at_s=100.0),)), 400.0).struck
     assert struck.recovery_s is None
 

@@ -6,8 +6,6 @@ from planned import terms
 
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Change
-from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering_events import InstructionFailed, InstructionGiven
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
@@ -31,22 +29,14 @@ LOAD = Load.of(Arrivals.constant(100.0), 0.0)
     ],
     ids=["micro-batch", "continuous"],
 )
-def test_a_knob_that_is_not_simulated_is_refused_and_not_asked_for_again(made: Callable[[], Engine]) -> None:
-    clock = SimulatedClock()
-    plant = SimulatedPlant(made(), clock, Config())
-    now = plant.read().configuration
-    knowledge, outcomes, events = Knowledge(declared=now, desired=now.having("kept-share:query", 0.5)), list[Outcome](), list[Event]()
-    for _ in range(3):
-        clock.wait(5.0)
-        inputs = Inputs(at_s=clock.now_s(), reading=plant.read(), outcomes=tuple(outcomes))
-        outcomes.clear()
-        done = turn(knowledge, inputs, terms("observe"))
-        knowledge, events = done.knowledge, [*events, *done.events]
-        for instruction in done.instructions:
-            plant.perform(instruction, outcomes.append)
-    given, failed = (event for event in events if isinstance(event, InstructionGiven | InstructionFailed))
-    assert isinstance(failed, InstructionFailed) and (failed.number, failed.reason) == (given.number, "kept-share:query is not simulated")
-    assert knowledge.desired.of("kept-share:query") == 1.0
+def test_a_knob_that_is_not_simulated_is_reported_not_asked_for_and_refused(made: Callable[[], Engine]) -> None:
+    plant, outcomes = SimulatedPlant(made(), SimulatedClock(), Config()), list[Outcome]()
+    reading = plant.read()
+    assert [query.unable for query in reading.queries] == [{"kept-share": "no plant applies it yet"}]
+    wanting = Knowledge(declared=reading.configuration, desired=reading.configuration.having("kept-share:query", 0.5))
+    assert turn(wanting, Inputs(at_s=reading.at_s, reading=reading), terms("observe")).instructions == ()
+    plant.perform(changing(1, "query", kept_share=(1.0, 0.5)), outcomes.append)
+    assert [(each.done, each.reason) for each in outcomes] == [(False, "kept-share:query is not simulated")]
 
 
 def test_of_an_instruction_in_parts_the_knobs_of_those_that_failed_are_named() -> None:

@@ -43,9 +43,13 @@ def test_a_second_breaks_the_promise_by_its_p95(late_rows: float, violation_s: f
     assert exact_report(record, Promises(latency_p95_s=1.0)).violation_s == violation_s
 
 
-def test_a_second_without_results_is_judged_by_what_waits() -> None:
+def test_rows_that_wait_are_judged_by_the_oldest_and_a_record_without_seconds_has_a_report() -> None:
     record = recorded(5, finished_rows=[1.0, 0.0, 0.0, 0.0, 1.0], latency_s=[0.1, 0.0, 0.0, 0.0, 3.0], oldest_s=[0.0, 0.5, 1.5, 2.5, 9.0])
     assert exact_report(record, Promises(latency_p95_s=1.0)).violation_s == 3.0
+    record = recorded(3, arrived_rows=10.0, finished_rows=10.0, latency_s=0.1, lag_rows=1.0, oldest_s=0.1)
+    assert exact_report(record, Promises(latency_p95_s=0.2)).within_promise == 1.0
+    found = exact_report(Record(0.0), Promises(latency_p95_s=1.0))
+    assert (found.executor_s, found.average_executors, found.latency, found.within_promise) == (0.0, 0.0, None, None)
 
 
 def test_a_recovery_beyond_the_target_counts_and_one_without_end_counts_until_the_end() -> None:
@@ -85,11 +89,6 @@ def test_rows_that_wait_at_the_end_count_with_what_they_have_waited() -> None:
     assert found.latency_mean_s == pytest.approx((20 * 1.0 + 10 * 1.5 + 10 * 2.5) / 40)
 
 
-def test_no_row_that_waits_is_older_than_the_oldest() -> None:
-    record = recorded(3, arrived_rows=10.0, finished_rows=10.0, latency_s=0.1, lag_rows=1.0, oldest_s=0.1)
-    assert exact_report(record, Promises(latency_p95_s=0.2)).within_promise == 1.0
-
-
 def test_the_rows_that_wait_in_a_job_are_those_of_its_queries() -> None:
     quick = recorded(4, arrived_rows=10.0, finished_rows=10.0, latency_s=0.1)
     slow = recorded(4, arrived_rows=10.0, lag_rows=[10.0, 20.0, 30.0, 40.0], oldest_s=[1.0, 2.0, 3.0, 4.0])
@@ -105,11 +104,6 @@ def test_a_report_may_begin_later() -> None:
     found = exact_report(record, Promises(latency_p95_s=1.0, recovery_s=1.0), from_s=1004.0)
     assert (found.executor_s, found.average_executors, found.rescales, found.violation_s, found.recoveries) == (6.0, 1.0, 0, 0.0, ())
     assert found.latency_mean_s == pytest.approx(0.1) and found.within_promise == 1.0
-
-
-def test_a_record_without_seconds_has_a_report() -> None:
-    found = exact_report(Record(0.0), Promises(latency_p95_s=1.0))
-    assert (found.executor_s, found.average_executors, found.latency, found.within_promise) == (0.0, 0.0, None, None)
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 100.0), st.integers(1, 50)), min_size=1, max_size=50))

@@ -73,8 +73,7 @@ def test_a_query_changes_after_its_commit_and_is_down_for_a_moment() -> None:
     done = batches(running, 90.0)
     commit_s = 60.0 + ON_SPARK.law.duration_s(3000.0, 4)
     (outcome,) = outcomes
-    assert outcome.down_s == pytest.approx(0.5)
-    assert outcome.delayed_rows == pytest.approx(500.0)
+    assert outcome.down_s == pytest.approx(0.5) and outcome.delayed_rows == pytest.approx(500.0)
     assert outcome.took_s == pytest.approx(commit_s + 0.5 - 60.5)
     (query,) = running.observation().queries
     assert (query.trigger, query.rate_limit_rows_per_s, query.partitions, query.state) == (Trigger(interval_s=6.0), 900.0, 8, "running")
@@ -126,10 +125,11 @@ def test_new_executors_take_the_tasks_of_the_running_batch_that_still_wait() -> 
     assert sum(stage.run_time_s for stage in batch.stages) == pytest.approx(60.0)
 
 
-def test_executors_that_come_for_the_last_wave_have_no_part_in_the_batch() -> None:
+def test_executors_that_come_for_the_last_wave_or_warm_up_help_a_running_batch_less() -> None:
     batch = first_batch(LONG, 78.0, 4)
     assert batch.committed_s == pytest.approx(91.0)
     assert [share.executor_id for share in batch.stages[0].shares] == ["1", "2"]
+    assert 82.0 < first_batch(replace(LONG, warm_up_factor=2.0), 62.0, 4).committed_s < 91.0
 
 
 @pytest.mark.parametrize(
@@ -144,17 +144,10 @@ def test_new_executors_change_the_end_of_a_batch(job: MicroBatchSettings, asked_
     assert first_batch(job, asked_s, executors).committed_s == pytest.approx(committed_s)
 
 
-def test_executors_that_warm_up_help_a_running_batch_less() -> None:
-    assert 82.0 < first_batch(replace(LONG, warm_up_factor=2.0), 62.0, 4).committed_s < 91.0
-
-
-def test_an_executor_without_a_task_has_its_first_one_in_the_next_batch_alone() -> None:
+def test_a_new_executor_has_its_first_task_in_the_next_batch_and_a_batch_without_any_waits_for_it() -> None:
     running = engine(replace(LONG, first_task_s=20.0), 100.0, 2)
     scaled(running, 78.0, 4)
     assert [batch.committed_s for batch in batches(running, 239.0)] == pytest.approx([91.0, 121.0 + 20.0 + 5.0, 180.0 + 16.0])
-
-
-def test_a_batch_without_executors_waits_for_the_first_task_of_a_new_one() -> None:
     crash = (Fault(at_s=65.0),)
     alone = [batches(engine(replace(LONG, first_task_s=seconds), 100.0, 1, faults=crash), 200.0)[0].committed_s for seconds in (0.0, 20.0)]
     assert alone[1] - alone[0] == pytest.approx(20.0)

@@ -121,10 +121,12 @@ def test_two_batches_at_once_take_twice_as_long_in_fair_pools_and_one_of_them_wa
     assert durations(engine(alike("fifo"), 1000.0, 4)) == {"one": pytest.approx(3.5), "two": pytest.approx(6.0)}
 
 
-def test_batches_that_leave_slots_free_do_not_hinder_each_other() -> None:
+def test_batches_share_slots_and_only_the_query_that_is_changed_stands_still() -> None:
     for scheduler in ("fair", "fifo"):
         both = durations(engine(alike(scheduler, partitions=2), 500.0, 4))
         assert both == {"one": pytest.approx(1.0 + 2.5), "two": pytest.approx(1.0 + 2.5)}
+    records = lived(engine(flowing(), 500.0, 4), 120.0, {60.0: change("views", 5.0, flows=True)})
+    assert [float(record.seconds().down.sum()) for record in records.values()] == [0.0, 20.0, 0.0]
 
 
 def test_a_batch_that_has_the_executors_to_itself_again_catches_up() -> None:
@@ -164,11 +166,6 @@ def test_a_job_has_recovered_when_all_of_its_queries_have(graph: Graph) -> None:
     whole, parts = running.record.seconds(), [record.seconds() for record in running.records.values()]
     assert whole.finished_rows.sum() == pytest.approx(sum(part.finished_rows.sum() for part in parts))
     assert np.array_equal(whole.executors, parts[0].executors)
-
-
-def test_only_the_query_that_is_changed_stands_still() -> None:
-    records = lived(engine(flowing(), 500.0, 4), 120.0, {60.0: change("views", 5.0, flows=True)})
-    assert [float(record.seconds().down.sum()) for record in records.values()] == [0.0, 20.0, 0.0]
 
 
 @pytest.mark.parametrize("graph", [in_batches(), flowing()], ids=["micro-batch", "continuous"])
@@ -225,8 +222,7 @@ def test_a_query_with_nothing_to_read_has_recovered_from_a_crash_at_once() -> No
 def test_on_one_load_queries_keep_their_shares_and_those_that_read_others_go_on_doing_so() -> None:
     graph = in_batches()
     own = replace(graph, queries=(replace(graph.queries[0], arrivals=Arrivals.constant(300.0)), *graph.queries[1:]))
-    load = Arrivals.through((0.0, 100.0), (250.0, 250.0))
-    clicks, views, alerts = own.of_one_load(load).queries
+    clicks, views, alerts = own.of_one_load(Arrivals.through((0.0, 100.0), (250.0, 250.0))).queries
     assert (clicks.share, views.share, alerts.reads) == (pytest.approx(0.75), pytest.approx(0.25), "clicks") and clicks.arrivals is None
     nothing = replace(own, queries=(replace(own.queries[0], arrivals=Arrivals.constant(0.0)), *own.queries[1:])).of_one_load(Arrivals.constant(0.0))
     assert [each.share for each in nothing.queries[:2]] == [0.5, 0.5], "where nothing came all have as much"

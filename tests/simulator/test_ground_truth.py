@@ -21,11 +21,14 @@ def test_pieces_of_any_length_become_one_row_a_second(pieces: list[int]) -> None
         assert np.array_equal(getattr(record.seconds(), name), np.arange(written) + 1e6 * place)
 
 
-def test_a_part_of_it_can_be_looked_at() -> None:
+def test_a_part_of_it_can_be_looked_at_and_columns_of_different_length_are_refused() -> None:
     record = Record(0.0)
     record.append(seconds(10))
-    assert record.seconds(7).executors.tolist() == [7.0, 8.0, 9.0]
-    assert record.seconds(2, 4).executors.tolist() == [2.0, 3.0]
+    assert record.seconds(7).executors.tolist() == [7.0, 8.0, 9.0] and record.seconds(2, 4).executors.tolist() == [2.0, 3.0]
+    uneven = {**{name: np.zeros(3) for name in COLUMNS}, "down": np.zeros(2)}
+    with pytest.raises(ValueError, match="down"):
+        record.append(Seconds(**uneven))
+    assert len(record) == 10
 
 
 def test_latencies_are_kept_in_their_order_apart_from_the_seconds() -> None:
@@ -41,11 +44,3 @@ def test_a_recovery_ends_what_struck_before_it_and_nothing_else() -> None:
     record.struck = [Struck(at_s=5.0, kind="kill", recovered_s=9.0), Struck(at_s=10.0, kind="kill"), Struck(at_s=30.0, kind="freeze")]
     record.recovered(25.0)
     assert [each.recovery_s for each in record.struck] == [4.0, 15.0, None]
-
-
-def test_columns_of_different_length_are_refused() -> None:
-    record = Record(0.0)
-    uneven = {**{name: np.zeros(3) for name in COLUMNS}, "down": np.zeros(2)}
-    with pytest.raises(ValueError, match="down"):
-        record.append(Seconds(**uneven))
-    assert len(record) == 0

@@ -30,13 +30,10 @@ def test_the_time_of_a_row_has_as_many_rows_before_it(rates: list[float], times_
     assert load.rows_until(found_s) == pytest.approx(rows, rel=1e-6, abs=0.1)
 
 
-def test_the_first_row_after_a_silence_came_when_it_ended() -> None:
+def test_rows_after_a_silence_came_when_it_ended_and_rows_that_never_come_have_no_time() -> None:
     load = Load.of(Arrivals.through((0.0, 10.0, 20.0, 30.0, 31.0), (100.0, 0.0, 0.0, 100.0, 100.0)), 0.0)
     assert load.rows_until(np.array([10.0, 20.0])).tolist() == [500.0, 500.0]
     assert load.arrived_s(np.array([500.0])).tolist() == [20.0]
-
-
-def test_rows_that_never_come_have_no_time() -> None:
     assert Load.of(Arrivals.constant(100.0), 0.0).then(5.0, 0.0).arrived_s(np.array([400.0, 501.0])).tolist() == [4.0, np.inf]
 
 

@@ -60,14 +60,10 @@ def test_skew_lengthens_a_batch_and_leaves_slots_idle() -> None:
     assert slow.busyness == pytest.approx(fast.busyness)
 
 
-def test_more_executors_do_not_help_a_slow_sink() -> None:
+def test_a_slow_sink_bounds_a_batch_and_the_overhead_grows_with_the_state() -> None:
     job = MicroBatchSettings(row_s=0.0001, sink_s_per_row=0.001, partitions=24)
     two, eight = (batches(engine(job, 600.0, executors), 60.0)[-1].duration_s for executors in (2, 8))
-    assert eight > 0.5 + 3.0
-    assert eight > 0.9 * two
-
-
-def test_the_overhead_grows_with_the_state() -> None:
+    assert eight > 0.5 + 3.0 and eight > 0.9 * two
     first, *_, last = batches(engine(MicroBatchSettings(state_growth=1e-4), 100.0, 4), 300.0)
     assert last.duration_s - first.duration_s == pytest.approx(0.5 * 1e-4 * (last.started_s - first.started_s) * 100.0)
     assert last.state_rows == pytest.approx(100.0 * last.started_s, abs=1)
@@ -79,18 +75,14 @@ def test_batches_start_at_multiples_of_the_interval_or_when_the_last_one_is_late
     done = batches(engine(job, spike, 1), 100.0)
     assert [batch.started_s for batch in done[:4]] == [4.0, 8.0, 12.0, 16.0]
     late = [(before, after) for before, after in pairwise(done) if before.duration_s > 4.0]
-    assert late
-    assert all(after.started_s == before.committed_s for before, after in late)
+    assert late and all(after.started_s == before.committed_s for before, after in late)
     assert done[-1].started_s == 96.0
 
 
-def test_without_an_interval_a_batch_starts_when_the_last_one_is_done() -> None:
+def test_without_an_interval_batches_follow_each_other_and_a_limit_leaves_rows_to_the_next() -> None:
     done = batches(engine(MicroBatchSettings(trigger=Trigger()), 1000.0, 4), 60.0)
     assert len(done) > 50
     assert all(after.started_s == before.committed_s for before, after in pairwise(done))
-
-
-def test_a_limit_of_rows_leaves_the_rest_to_the_next_batch() -> None:
     running = engine(MicroBatchSettings(rate_limit_rows_per_s=200.0), 300.0, 4)
     assert {batch.rows for batch in batches(running, 100.0)} == {1000.0}
     assert running.record.seconds().lag_rows[-1] > 9000.0
@@ -119,10 +111,8 @@ def test_the_latency_of_a_steady_job_is_the_wait_and_the_batch() -> None:
 
 def test_a_reading_shows_the_throughput_lag_and_busyness_that_follow_from_the_law() -> None:
     seen = reading(engine(ON_SPARK, 1500.0, 4), 300.0)
-    assert seen.arrival_rows_per_s == pytest.approx(1500.0)
-    assert seen.throughput_rows_per_s == pytest.approx(1500.0)
-    assert seen.busyness == pytest.approx(0.00119 * 1500.0 / 4)
-    assert seen.excess_lag_rows == 0.0
+    assert seen.arrival_rows_per_s == pytest.approx(1500.0) and seen.throughput_rows_per_s == pytest.approx(1500.0)
+    assert seen.busyness == pytest.approx(0.00119 * 1500.0 / 4) and seen.excess_lag_rows == 0.0
     assert [executor.throughput_rows_per_s for executor in seen.executors] == [pytest.approx(375.0, rel=0.01)] * 4
 
 
@@ -164,8 +154,7 @@ def test_it_does_not_matter_in_how_many_steps_a_run_is_made() -> None:
     job, faults = replace(ON_SPARK, noise=0.1), (Fault(at_s=50.0, kind="freeze"),)
     whole, parts = engine(job, 1500.0, 4, faults), engine(job, 1500.0, 4, faults)
     at_once = batches(whole, 200.0)
-    stepwise = tuple(batch for step in range(1, 287) for batch in batches(parts, min(200.0, 0.7 * step)))
-    assert at_once == stepwise
+    assert at_once == tuple(batch for step in range(1, 287) for batch in batches(parts, min(200.0, 0.7 * step)))
     for name in ("executors", "finished_rows", "lag_rows", "latency_s", "oldest_s"):
         np.testing.assert_allclose(getattr(whole.record.seconds(), name), getattr(parts.record.seconds(), name), atol=1e-6)
 
@@ -213,8 +202,7 @@ def test_a_frozen_executor_stalls_one_batch_and_the_recursion_catches_up() -> No
     struck = next(place for place, batch in enumerate(done) if batch.committed_s > 31.0)
     measured = ((5400.0, 23.9), (43_200.0, 18.1), (32_400.0, 10.0), (18_000.0, 5.9), (10_800.0, 3.9), (7_200.0, 2.7))
     for batch, (rows, duration_s) in zip(done[struck:], measured, strict=False):
-        assert batch.rows == pytest.approx(rows, rel=0.2)
-        assert batch.duration_s == pytest.approx(duration_s, rel=0.2)
+        assert batch.rows == pytest.approx(rows, rel=0.2) and batch.duration_s == pytest.approx(duration_s, rel=0.2)
     (fault,) = running.record.struck
     assert fault.recovery_s == pytest.approx(65.0, rel=0.2)
 
@@ -227,8 +215,7 @@ def test_a_lost_executor_is_counted_and_replaced() -> None:
     seen = running.observation()
     assert (seen.executors_lost, seen.executors_requested, len(seen.executors), seen.disturbed_s) == (1, 3, 2, 20.2)
     running.advance(23.0)
-    assert len(running.observation().executors) == 3
-    assert set(running.record.seconds().executors) == {3.0}
+    assert len(running.observation().executors) == 3 and set(running.record.seconds().executors) == {3.0}
 
 
 def test_the_only_executor_takes_the_whole_batch_with_it() -> None:

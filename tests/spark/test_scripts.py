@@ -86,7 +86,7 @@ def test_an_attached_query_is_watched_and_what_cannot_be_done_is_said(session: A
         remote = RemoteJob(JobFolder(job).socket)
         wait_until(lambda: (remote.ask("status")["reading"] or {}).get("throughput_rows_per_s"), 60)
         state = remote.ask("status")
-        assert {"trigger", "rate-limit", "restart", "shedding"} <= set(state["reading"]["queries"][0]["unable"])
+        assert {"trigger", "rate-limit", "restart", "kept-share"} <= set(state["reading"]["queries"][0]["unable"])
         assert sum(event["kind"] == "CannotDo" for event in state["events"]) >= 4
         with pytest.raises(Refused, match="restart="):
             remote.ask("trigger", value="3s")

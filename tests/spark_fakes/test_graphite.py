@@ -74,10 +74,15 @@ def test_the_cpu_of_an_executor_is_known_from_2_seconds_after_its_first_report_u
     assert cpu.cpu_s("1") is not None
 
 
-def test_a_line_in_pieces_is_one_line_and_one_without_its_end_is_ignored(cpu: GraphiteCpu, clock: FakeClock) -> None:
+def test_only_whole_lines_of_our_application_are_taken(cpu: GraphiteCpu, clock: FakeClock) -> None:
     whole = line("1", 1.5) + line("2", 2.5) + line("3", 5.0)[:-15]
     cpu_s = heard(cpu, clock, *(whole[at : at + 1] for at in range(len(whole))))
     assert (cpu_s("1"), cpu_s("2"), cpu_s("3")) == (1.5, 2.5, None)
+    owners = ("app-other", f"x{APP}", f"{APP}.more", f"a.prefix.{APP}")
+    cpu_s = heard(cpu, clock, *(line(str(number), 9.0, owner) for number, owner in enumerate(owners, 4)))
+    assert [cpu_s(each) for each in "4567"] == [None, None, None, 9.0]
+    text = line("8", 3.0)
+    assert heard(cpu, clock, b"p" * (graphite.LONGEST_LINE_BYTES - len(text) - 1) + b"." + text)("8") == 3.0
 
 
 @pytest.mark.parametrize(
@@ -101,11 +106,6 @@ def test_a_huge_line_ends_its_connection_and_no_other(cpu: GraphiteCpu, clock: F
         while True:
             client.sendall(b"x" * 65536)
     assert heard(cpu, clock, line("1", 3.0))("1") == 3.0
-
-
-def test_a_line_of_the_longest_length_is_still_heard(cpu: GraphiteCpu, clock: FakeClock) -> None:
-    text = line("1", 3.0)
-    assert heard(cpu, clock, b"p" * (graphite.LONGEST_LINE_BYTES - len(text) - 1) + b"." + text)("1") == 3.0
 
 
 def test_many_connections_at_once_are_all_heard(cpu: GraphiteCpu, clock: FakeClock) -> None:
@@ -141,12 +141,6 @@ def test_a_connection_that_lasts_too_long_is_cut(monkeypatch: pytest.MonkeyPatch
     cpu.close()
 
 
-def test_only_lines_of_our_application_are_taken(cpu: GraphiteCpu, clock: FakeClock) -> None:
-    owners = ("app-other", f"x{APP}", f"{APP}.more", f"a.prefix.{APP}")
-    cpu_s = heard(cpu, clock, *(line(str(number), 9.0, owner) for number, owner in enumerate(owners)))
-    assert [cpu_s(each) for each in "0123"] == [None, None, None, 9.0]
-
-
 def test_no_line_is_taken_before_the_application_is_known_and_another_application_starts_from_nothing(clock: FakeClock) -> None:
     cpu = GraphiteCpu("127.0.0.1", now=clock.now_s)
     assert heard(cpu, clock, line("1", 9.0))("1") is None
@@ -176,7 +170,7 @@ def test_executors_past_the_limit_are_refused_until_others_are_forgotten(monkeyp
     assert len(reports) == 2 and reports.cpu_s("9", 3603.0, 3603.0) == 2.0
 
 
-def test_the_port_is_free_after_close_and_a_second_close_does_nothing(clock: FakeClock) -> None:
+def test_the_port_is_free_after_close_a_second_close_does_nothing_and_one_at_once_ends_the_thread(clock: FakeClock) -> None:
     cpu = GraphiteCpu("127.0.0.1", application_id=APP, now=clock.now_s)
     idle = socket.create_connection(cpu.address, timeout=5)
     wait_until(lambda: len(cpu._connections) == 1, 5)
@@ -186,9 +180,6 @@ def test_the_port_is_free_after_close_and_a_second_close_does_nothing(clock: Fak
     idle.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(cpu.address, timeout=5)
-
-
-def test_a_listener_that_is_closed_at_once_ends_its_thread() -> None:
     for _ in range(20):
         (cpu := GraphiteCpu("127.0.0.1")).close()
         assert not cpu._thread.is_alive()

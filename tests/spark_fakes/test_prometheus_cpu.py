@@ -89,12 +89,14 @@ def asking(server: FakePrometheus, before: str = "", after: str = "", **more: An
     return PrometheusCpu(CpuQuery(url=f"http://{before}{server.place}{after}", query=QUERY), **more)
 
 
-def test_the_cores_of_each_executor_are_found_by_the_value_of_the_label(server: FakePrometheus) -> None:
+def test_the_cores_of_each_executor_are_found_by_the_value_of_the_label_and_values_that_are_none_left_out(server: FakePrometheus) -> None:
     server.answer(({"executor_id": "1", "pod": "a"}, "0.75"), ({"executor_id": "2"}, "1.5e0"))
     cpu = asking(server)
     assert cpu.cores() == {"1": 0.75, "2": 1.5} and cpu.problem is None
     cpu.cores().clear()
     assert cpu.cores() == {"1": 0.75, "2": 1.5}, "the caller cannot change what is remembered"
+    server.answer(({"executor_id": "1"}, "NaN"), ({"executor_id": "2"}, "+Inf"), ({"executor_id": "3"}, "-1"), ({"executor_id": "4"}, "0"))
+    assert asking(server).cores() == {"4": 0.0}
 
 
 @pytest.mark.parametrize("after", ["", "/", "/under/here/"])
@@ -120,8 +122,7 @@ def test_user_and_password_go_into_the_header_and_never_into_the_problem(server:
     server.say({"status": "error", "error": "not for amy with s@fe/1, s%40fe%2F1 or YW15OnNAZmUvMQ=="}, status=422)
     cpu = asking(server, before="amy:s%40fe%2F1@")
     assert cpu.cores() == {}
-    header = server.asked[0][1] or ""
-    assert base64.b64decode(header.removeprefix("Basic ")) == b"amy:s@fe/1"
+    assert base64.b64decode((server.asked[0][1] or "").removeprefix("Basic ")) == b"amy:s@fe/1"
     assert cpu.problem == f"Prometheus at http://{server.place}: not for *** with ***, *** or ***"
 
 
@@ -150,14 +151,14 @@ def problem_of(server: FakePrometheus, before: str = "") -> str | None:
     return (cpu.problem or "").removeprefix(f"Prometheus at http://{server.place}: ")
 
 
-def test_a_query_that_prometheus_refuses_is_reported_in_its_words(server: FakePrometheus) -> None:
+def test_what_prometheus_refuses_is_reported_in_one_line(server: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
     server.say({"status": "error", "errorType": "bad_data", "error": "parse error:\n unexpected end"}, status=400)
     assert problem_of(server) == "parse error: unexpected end"
-
-
-def test_a_wrong_password_is_reported(server: FakePrometheus) -> None:
-    server.status = 401
+    server.status, server.body = 401, b""
     assert problem_of(server, "amy:wrong@") == "it refuses with HTTP 401 Unauthorized; look at the user name and password in the URL"
+    monkeypatch.setattr(prometheus_cpu, "LONGEST_ANSWER_BYTES", 10)
+    server.answer(ONE)
+    assert problem_of(server) == "the answer is longer than 10 bytes; look at the query"
 
 
 def vector(series: bytes) -> bytes:
@@ -194,23 +195,11 @@ def test_a_result_that_does_not_name_each_executor_once_is_reported(server: Fake
     assert problem_of(server) == said
 
 
-def test_values_that_are_no_cores_are_left_out(server: FakePrometheus) -> None:
-    server.answer(({"executor_id": "1"}, "NaN"), ({"executor_id": "2"}, "+Inf"), ({"executor_id": "3"}, "-1"), ({"executor_id": "4"}, "0"))
-    assert asking(server).cores() == {"4": 0.0}
-
-
-def test_an_answer_that_is_too_long_is_refused(server: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prometheus_cpu, "LONGEST_ANSWER_BYTES", 10)
-    server.answer(ONE)
-    assert problem_of(server) == "the answer is longer than 10 bytes; look at the query"
-
-
 def test_a_server_that_is_not_there_is_reported_without_its_password(server: FakePrometheus) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
     cpu = PrometheusCpu(CpuQuery(url=f"http://amy:secret@{place}", query="up"))
-    assert cpu.cores() == {}
-    assert cpu.problem == f"Prometheus at http://{place}: it cannot be reached (Connection refused)"
+    assert cpu.cores() == {} and cpu.problem == f"Prometheus at http://{place}: it cannot be reached (Connection refused)"
 
 
 @pytest.mark.parametrize("slowness", [{"wait_s": 1.0}, {"drop_s": 0.05}])

@@ -56,8 +56,7 @@ def pool_of(context: Context, executors: int | None, **conf: str) -> ExecutorPoo
 def test_after_a_scale_down_spark_wants_as_many_as_remain_so_that_a_crashed_one_is_replaced(decommission: str) -> None:
     context = Context(3)
     pool = pool_of(context, 3, **{"spark.decommission.enabled": decommission})
-    assert pool.scale(2, timeout_s=1.0, wait_for_gap=lambda: None).done
-    assert pool.running() == ["0", "1"] and context.wanted == 2
+    assert pool.scale(2, timeout_s=1.0, wait_for_gap=lambda: None).done and pool.running() == ["0", "1"] and context.wanted == 2
 
 
 def performed(instruction: Instruction, *, pool: Any, queries: Sequence[Any] = (), last_reading: Callable[[], Reading | None], **settings: Any) -> Outcome:
@@ -131,19 +130,13 @@ def let_one_go(*queries: Query, gap_wait_s: float = 60.0) -> None:
     assert outcome.done, outcome
 
 
-def test_they_wait_until_no_query_is_in_a_batch_and_no_longer() -> None:
+def test_they_wait_until_no_query_is_in_a_batch_and_leave_where_there_is_never_a_gap() -> None:
     one, other = Query(BUSY, BUSY, WAITING), Query(WAITING, BUSY, BUSY, WAITING, commits_at=2)
     let_one_go(one, other)
     assert one.looks == other.looks == 4, "a commit of one is no gap while another works"
-
-
-def test_right_after_a_commit_is_a_gap_where_there_is_one_query() -> None:
     only = Query(BUSY, commits_at=3)
     let_one_go(only)
     assert only.looks == 4, "the commit is seen at the next look, with the query in its next batch already"
-
-
-def test_where_there_is_never_a_gap_they_leave_all_the_same() -> None:
     one, other = Query(BUSY), Query(BUSY)
     let_one_go(one, other, gap_wait_s=0.2)
     assert one.looks >= 2

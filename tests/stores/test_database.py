@@ -3,12 +3,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from histories import opened
 
-from penstock.core.config import Config
 from penstock.core.errors import UserMistake
-from penstock.core.redaction import Redactor
 from penstock.stores.database import SCHEMA_VERSION, open_writer
-from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 
 
@@ -19,7 +17,7 @@ def path(tmp_path: Path) -> Path:
 
 def refused(path: Path, line: str) -> None:
     with pytest.raises(UserMistake, match=line):
-        History.open(path, config=Config(), redactor=Redactor())
+        opened(path)
 
 
 def test_a_new_file_has_the_schema_and_a_second_opening_leaves_its_rows(path: Path) -> None:
@@ -42,14 +40,11 @@ def test_another_schema_version_is_refused_by_writer_and_reader_and_left_alone(p
     assert path.read_bytes() == before
 
 
-def test_a_reader_leaves_an_empty_file_empty_and_says_so(path: Path) -> None:
+def test_an_empty_file_a_database_of_another_program_and_a_file_that_is_none_are_refused(path: Path) -> None:
     path.touch()
     with pytest.raises(UserMistake, match="the history is empty; it begins when the job first runs"):
         HistoryReader.open(path)
     assert path.stat().st_size == 0
-
-
-def test_a_database_of_another_program_and_a_file_that_is_none_are_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as foreign:
         foreign.execute("CREATE TABLE mine (x)")
     refused(path, "is a database of another program")

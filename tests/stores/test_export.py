@@ -6,16 +6,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from histories import opened
 
-from penstock.core.config import Config
 from penstock.core.domain.events.query_events import QueryFailed
 from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.redaction import Redactor
 from penstock.stores.export import NAMES, Format, export
-from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 
 AT_S = 1_700_000_000.25
@@ -35,11 +33,11 @@ TRACEBACK = 'Traceback, "quoted",\n  line 2'
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[HistoryReader]:
-    with History.open(tmp_path / "history.db", config=Config(), redactor=Redactor()) as history:
+    with opened(tmp_path / "history.db") as history:
         history.append(AT_S, reading=READING, events=[NothingToDo(at_s=AT_S), NothingToDo(at_s=AT_S + 5)])
         history.append(AT_S + 6, events=[QueryFailed(at_s=AT_S + 6, query="clicks", cause="boom", traceback=TRACEBACK)])
-        with HistoryReader.open(tmp_path / "history.db") as opened:
-            yield opened
+        with HistoryReader.open(tmp_path / "history.db") as made:
+            yield made
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -77,20 +75,17 @@ def test_csv_says_the_same_with_empty_cells_for_the_unknown(reader: HistoryReade
     assert in_csv == as_text
 
 
-def test_only_the_span_asked_for_is_exported(reader: HistoryReader, tmp_path: Path) -> None:
+def test_only_the_span_asked_for_is_exported_and_a_folder_that_cannot_be_written_is_one_line(reader: HistoryReader, tmp_path: Path) -> None:
     paths = export(reader, tmp_path / "out", "csv", since_s=AT_S + 5.5)
     assert [len(rows(path)) for path in paths] == [0, 0, 0, 0, 1]
+    (tmp_path / "file").touch()
+    with pytest.raises(UserMistake, match="the history cannot be exported"):
+        export(reader, tmp_path / "file", "csv")
 
 
 def test_an_empty_history_gives_tables_with_headers_only(tmp_path: Path) -> None:
-    History.open(tmp_path / "empty.db", config=Config(), redactor=Redactor()).close()
+    opened(tmp_path / "empty.db").close()
     with HistoryReader.open(tmp_path / "empty.db") as reader:
         paths = export(reader, tmp_path / "out", "parquet")
     assert pq.read_schema(paths[0]).names[:2] == ["at_s", "at"]
     assert rows(paths[4]) == []
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(reader: HistoryReader, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UserMistake, match="the history cannot be exported"):
-        export(reader, tmp_path / "file", "csv")

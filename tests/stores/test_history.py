@@ -6,15 +6,16 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from changes import changing, scaling
+from histories import KNOWLEDGE, events_in, knowledge_in, opened, rows_in
 
-from penstock.core.config import Config
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory_events import MemoryLost, MemoryRegained
 from penstock.core.domain.events.query_events import QueryEnded
 from penstock.core.domain.events.run_events import NothingToDo, RunStarted, TurnFailed
@@ -23,25 +24,12 @@ from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.knowledge import Hold, Knowledge
-from penstock.core.redaction import Redactor
 from penstock.ports import KnowledgeStore
 from penstock.stores.history import History
 from penstock.stores.reader import EventRow, HistoryReader
 from penstock.stores.snapshot import take_snapshot
 
-KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 SECRET = 'tops3cret/"ü'
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "state" / "history.db"
-
-
-@pytest.fixture
-def history(path: Path) -> Iterator[History]:
-    with History.open(path, config=Config(), redactor=Redactor()) as opened:
-        yield opened
 
 
 def reading_at(at_s: float, queries: tuple[QueryReading, ...] = ()) -> Reading:
@@ -49,11 +37,6 @@ def reading_at(at_s: float, queries: tuple[QueryReading, ...] = ()) -> Reading:
         at_s=at_s, uptime_s=at_s, since_disturbance_s=None, executors_running=1, executors_requested=1, arrival_rows_per_s=0.1, throughput_rows_per_s=None,
         lag_rows=None, lag_s=None, excess_lag_rows=None, latency=None, busyness=None, failures=0, queries=queries,
     )  # fmt: skip
-
-
-def events_in(path: Path) -> list[EventRow]:
-    with HistoryReader.open(path) as reader:
-        return list(reader.events())
 
 
 def test_a_turn_is_read_back_as_it_was_given(history: History, path: Path) -> None:
@@ -66,10 +49,8 @@ def test_a_turn_is_read_back_as_it_was_given(history: History, path: Path) -> No
     with HistoryReader.open(path) as reader:
         assert list(reader.readings()) == [reading_at(7.0)]
         assert list(reader.events()) == [EventRow(event=event, count=1, last_at_s=7.0)]
-        assert list(reader.instructions()) == [(scale, 7.0), (change, 7.1)]
-        assert list(reader.outcomes()) == [(outcome, 7.2)]
-        assert reader.knowledge() == KNOWLEDGE
-        assert reader.span() == (7.0, 7.0)
+        assert list(reader.instructions()) == [(scale, 7.0), (change, 7.1)] and list(reader.outcomes()) == [(outcome, 7.2)]
+        assert reader.knowledge() == KNOWLEDGE and reader.span() == (7.0, 7.0)
 
 
 def test_only_the_owner_may_look_into_the_folder_and_the_files(history: History, path: Path) -> None:
@@ -83,7 +64,7 @@ def test_runs_of_nothing_to_do_are_one_row_until_something_else_happens(history:
     for event in idle[:3]:
         history.append(event.at_s, events=[event])
     history.append(3.0, events=[TurnFailed(at_s=3.0, error="x"), idle[3], idle[4], NothingToDo(at_s=4.5, reason="held")])
-    assert [(row.event, row.count, row.last_at_s) for row in events_in(path)] == [
+    assert [(row.event, row.count, row.last_at_s) for row in rows_in(path)] == [
         (idle[0], 3, 2.0),
         (TurnFailed(at_s=3.0, error="x"), 1, 3.0),
         (idle[3], 2, 4.0),
@@ -93,9 +74,9 @@ def test_runs_of_nothing_to_do_are_one_row_until_something_else_happens(history:
 
 def test_a_run_goes_on_in_the_next_process(path: Path) -> None:
     for at_s in (1.0, 2.0):
-        with History.open(path, config=Config(), redactor=Redactor()) as history:
+        with opened(path) as history:
             history.append(at_s, events=[NothingToDo(at_s=at_s)])
-    assert [(row.count, row.last_at_s) for row in events_in(path)] == [(2, 2.0)]
+    assert [(row.count, row.last_at_s) for row in rows_in(path)] == [(2, 2.0)]
 
 
 def test_a_span_cuts_readings_and_keeps_runs_that_reach_into_it(history: History, path: Path) -> None:
@@ -110,18 +91,17 @@ def test_a_span_cuts_readings_and_keeps_runs_that_reach_into_it(history: History
 def test_more_rows_than_are_read_at_once_come_complete_and_in_order(history: History, path: Path) -> None:
     times = [float(each // 3) for each in range(1203)]
     history.append(0.0, events=[QueryEnded(at_s=at_s, query=str(number), reason="") for number, at_s in enumerate(times)])
-    rows = [row.event for row in events_in(path)]
-    assert [row.at_s for row in rows] == times
-    assert [row.query for row in rows if isinstance(row, QueryEnded)] == [str(each) for each in range(1203)]
+    rows = events_in(path)
+    assert [row.at_s for row in rows] == times and [row.query for row in rows if isinstance(row, QueryEnded)] == [str(each) for each in range(1203)]
 
 
 def test_it_is_a_knowledge_store_that_outlives_its_controller(path: Path) -> None:
-    with History.open(path, config=Config(), redactor=Redactor()) as history:
+    with opened(path) as history:
         store: KnowledgeStore = history
         assert store.load() is None
         store.save(KNOWLEDGE)
         store.save(replace(KNOWLEDGE, next_number=9))
-    with History.open(path, config=Config(), redactor=Redactor()) as history:
+    with opened(path) as history:
         assert history.load() == replace(KNOWLEDGE, next_number=9)
 
 
@@ -162,7 +142,7 @@ def test_no_secret_reaches_the_bytes_of_the_file(path: Path) -> None:
         holds=(Hold(knob="k", value=SECRET, who=SECRET, until_s=1.0),),
     )
     url_form, json_form = "tops3cret%2F%22%C3%BC", 'tops3cret/\\"\\u00fc'
-    with History.open(path, config=Config(), redactor=Redactor(frozenset({SECRET}))) as history:
+    with opened(path, SECRET) as history:
         history.append(
             1.0, reading=reading_at(1.0, (query,)),
             events=[
@@ -193,9 +173,8 @@ def test_a_disk_that_fails_later_is_said_once_and_so_is_its_return(history: Hist
     regained = history.append(4.0, events=[NothingToDo(at_s=4.0)])
     assert regained == (MemoryRegained(at_s=4.0, forgotten=3),)
     with HistoryReader.open(path) as reader:
-        assert [row.event for row in reader.events()] == [*said, *regained, NothingToDo(at_s=4.0)]
-        assert [each.at_s for each in reader.readings()] == [1.0]
-        assert reader.knowledge() == KNOWLEDGE
+        assert [each.at_s for each in reader.readings()] == [1.0] and reader.knowledge() == KNOWLEDGE
+    assert events_in(path) == [*said, *regained, NothingToDo(at_s=4.0)]
 
 
 def test_a_failed_turn_leaves_nothing_half_written(history: History, path: Path) -> None:
@@ -212,8 +191,7 @@ def test_knowledge_that_could_not_be_saved_is_kept_and_saved_later(history: Hist
     assert history.load() == KNOWLEDGE
     history._connection.execute("PRAGMA query_only = OFF")
     history.close()
-    with HistoryReader.open(path) as reader:
-        assert reader.knowledge() == KNOWLEDGE
+    assert knowledge_in(path) == KNOWLEDGE
 
 
 def test_a_fault_of_the_program_is_not_taken_for_a_fault_of_the_disk(history: History) -> None:
@@ -222,13 +200,10 @@ def test_a_fault_of_the_program_is_not_taken_for_a_fault_of_the_disk(history: Hi
     assert history.append(2.0, reading=reading_at(2.0)) == ()
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_and_a_history_that_is_missing_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserMistake, match=r"the history cannot be written \(.+\): put that right, or give another state folder$"):
-        History.open(tmp_path / "file" / "history.db", config=Config(), redactor=Redactor())
-
-
-def test_reading_a_missing_history_is_one_line(tmp_path: Path) -> None:
+        opened(tmp_path / "file" / "history.db")
     with pytest.raises(UserMistake, match="there is no history"):
         HistoryReader.open(tmp_path / "history.db")
 
@@ -250,19 +225,18 @@ while True:
 """
 
 
-def turns(rows: list[EventRow]) -> list[float]:
-    return [row.event.at_s for row in rows]
+def turns(events: Iterable[Event]) -> list[float]:
+    return [event.at_s for event in events]
 
 
 def test_another_process_reads_whole_turns_while_one_writes_and_after_it_was_killed(path: Path) -> None:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     try:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
         counts = []
         for _ in range(5):
             with HistoryReader.open(path) as reader:
-                seen = turns(list(reader.events(0.0, 20.0)))
+                seen = turns(row.event for row in reader.events(0.0, 20.0))
                 assert seen == [float(each) for each in range(1, 21) for _ in "ab"]
                 span = reader.span()
                 assert span is not None
@@ -276,9 +250,9 @@ def test_another_process_reads_whole_turns_while_one_writes_and_after_it_was_kil
     assert path.with_name("history.db-wal").stat().st_size > 0
     seen = turns(events_in(path))
     assert len(seen) == 2 * int(seen[-1])
-    with History.open(path, config=Config(), redactor=Redactor()) as history:
+    with opened(path) as history:
         history.append(seen[-1], events=[NothingToDo(at_s=seen[-1])])
-    assert len(events_in(path)) == len(seen) + 1
+    assert len(rows_in(path)) == len(seen) + 1
 
 
 def test_a_reader_leaves_a_finished_history_byte_for_byte_as_it_is(history: History, path: Path) -> None:
@@ -297,25 +271,23 @@ def bytes_in(folder: Path) -> int:
 @pytest.mark.parametrize("size", [lambda number: 3_000, lambda number: 200 if number % 7 else 30_000], ids=["even", "uneven"])
 def test_the_size_bound_bounds_the_file_and_keeps_the_newest(tmp_path: Path, size: Callable[[int], int]) -> None:
     path, largest = tmp_path / "history.db", 0
-    with History.open(path, config=Config(history_mb=1), redactor=Redactor()) as history:
+    with opened(path, history_mb=1) as history:
         history.save(KNOWLEDGE)
         for number in range(1500):
             history.append(float(number), events=[TurnFailed(at_s=float(number), error="x" * size(number))])
             largest = max(largest, bytes_in(tmp_path))
     assert largest < 1e6
-    with HistoryReader.open(path) as reader:
-        kept = [row.event.at_s for row in reader.events()]
-        assert reader.knowledge() == KNOWLEDGE
-    assert kept == [float(each) for each in range(int(kept[0]), 1500)]
-    assert len(kept) > 100
+    kept = turns(events_in(path))
+    assert knowledge_in(path) == KNOWLEDGE
+    assert kept == [float(each) for each in range(int(kept[0]), 1500)] and len(kept) > 100
 
 
 def test_a_smaller_bound_shrinks_the_file_that_is_there(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    with History.open(path, config=Config(history_mb=100), redactor=Redactor()) as history:
+    with opened(path, history_mb=100) as history:
         history.append(0.0, events=[TurnFailed(at_s=float(number), error="x" * 3000) for number in range(2000)])
     assert bytes_in(tmp_path) > 5e6
-    with History.open(path, config=Config(history_mb=1), redactor=Redactor()) as history:
+    with opened(path, history_mb=1) as history:
         history.append(2000.0, events=[NothingToDo(at_s=2000.0)])
     assert bytes_in(tmp_path) < 1e6
     with HistoryReader.open(path) as reader:
@@ -324,27 +296,23 @@ def test_a_smaller_bound_shrinks_the_file_that_is_there(tmp_path: Path) -> None:
 
 def test_what_is_too_old_is_dropped_and_a_run_that_goes_on_is_not(tmp_path: Path) -> None:
     path, day_s = tmp_path / "history.db", 86400.0
-    with History.open(path, config=Config(history_days=1), redactor=Redactor()) as history:
+    with opened(path, history_days=1) as history:
         history.save(KNOWLEDGE)
         history.append(0.0, events=[TurnFailed(at_s=0.0, error="old")])
         for number in range(60):
             at_s = number * day_s / 20
             history.append(at_s, events=[NothingToDo(at_s=at_s)])
-    with HistoryReader.open(path) as reader:
-        rows = list(reader.events())
-        assert reader.knowledge() == KNOWLEDGE
-    assert [(row.event, row.count) for row in rows] == [(NothingToDo(at_s=0.0), 60)]
+    assert [(row.event, row.count) for row in rows_in(path)] == [(NothingToDo(at_s=0.0), 60)] and knowledge_in(path) == KNOWLEDGE
 
 
 def test_the_whole_history_may_grow_too_old(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    with History.open(path, config=Config(history_days=1), redactor=Redactor()) as history:
+    with opened(path, history_days=1) as history:
         history.append(0.0, events=[TurnFailed(at_s=0.0, error="old")])
-    with History.open(path, config=Config(history_days=1), redactor=Redactor()) as history:
+    with opened(path, history_days=1) as history:
         history.append(1e6, knowledge=KNOWLEDGE)
     with HistoryReader.open(path) as reader:
-        assert reader.span() is None
-        assert reader.knowledge() == KNOWLEDGE
+        assert reader.span() is None and reader.knowledge() == KNOWLEDGE
 
 
 @pytest.fixture
@@ -382,38 +350,35 @@ def turn(at_s: float) -> TurnFailed:
 def test_a_disk_full_at_the_start_is_one_line(small_disk: Path) -> None:
     fill(small_disk)
     with pytest.raises(UserMistake, match=r"(full|written|No space).*give another state folder$"):
-        History.open(small_disk / "state" / "history.db", config=Config(), redactor=Redactor())
+        opened(small_disk / "state" / "history.db")
 
 
 def test_a_disk_full_at_the_next_start_is_one_line_and_the_history_is_kept(small_disk: Path) -> None:
     path = small_disk / "history.db"
-    with History.open(path, config=Config(), redactor=Redactor()) as history:
+    with opened(path) as history:
         history.save(KNOWLEDGE)
     ballast = fill(small_disk)
     with pytest.raises(UserMistake, match=r"(full|written).*give another state folder$"):
-        History.open(path, config=Config(), redactor=Redactor())
+        opened(path)
     ballast.unlink()
-    with History.open(path, config=Config(), redactor=Redactor()) as history:
+    with opened(path) as history:
         assert history.load() == KNOWLEDGE
 
 
 def test_a_disk_that_fills_up_later_is_survived_and_said(small_disk: Path, tmp_path: Path) -> None:
     path = small_disk / "history.db"
-    with History.open(path, config=Config(), redactor=Redactor()) as history:
+    with opened(path) as history:
         history.append(1.0, events=[turn(1.0)])
         ballast = fill(small_disk)
         said = [event for at_s in range(2, 40) for event in history.append(float(at_s), events=[turn(float(at_s))], knowledge=KNOWLEDGE)]
         assert [type(event) for event in said] == [MemoryLost]
         with pytest.raises(UserMistake, match="no snapshot"):
             take_snapshot(path, small_disk / "snapshot.db")
-        with HistoryReader.open(path) as reader:
-            written = sum(1 for _ in reader.events())
+        written = len(events_in(path))
         ballast.unlink()
         regained = history.append(50.0, events=[turn(50.0)])
         assert regained == (MemoryRegained(at_s=50.0, forgotten=39 - written),)
         take_snapshot(path, tmp_path / "snapshot.db")
     assert not (small_disk / ".snapshot.db.part").exists()
     for each in (path, tmp_path / "snapshot.db"):
-        with HistoryReader.open(each) as reader:
-            assert [row.event for row in reader.events()][-3:] == [*said, *regained, turn(50.0)]
-            assert reader.knowledge() == KNOWLEDGE
+        assert events_in(each)[-3:] == [*said, *regained, turn(50.0)] and knowledge_in(each) == KNOWLEDGE

@@ -3,28 +3,24 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from histories import KNOWLEDGE, opened
+
 import penstock
-from penstock.core.config import Config
-from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Keyframe, Recorded, Turn
-from penstock.core.redaction import Redactor
 from penstock.runtime.fakes import blank_reading
-from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import Recorder, digest, this_penstock
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
 
-KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 OLD, NEW = Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0")
 
 
 def run(path: Path, recorder: Recorder | None, first_s: float = 5.0) -> None:
     """Two turns, of which the first has a keyframe."""
-    with History.open(path, config=Config(), redactor=Redactor(), recorder=recorder) as history:
+    with opened(path, recorder=recorder) as history:
         knowledge, terms = KNOWLEDGE, Terms()
         for at_s in (first_s, first_s + 5.0):
             reading, events = blank_reading(at_s), (NothingToDo(at_s=at_s),)
@@ -75,10 +71,12 @@ def package(folder: Path, **sources: str) -> Path:
     return folder
 
 
-def test_it_is_found_once_and_is_that_of_the_sources() -> None:
+def test_it_is_found_once_of_the_sources_and_without_them_nothing_is_known(tmp_path: Path) -> None:
     core = Path(penstock.__file__).parent / "core"
     assert this_penstock() is this_penstock()
     assert (this_penstock().version, this_penstock().core) == (penstock.__version__, digest(core))
+    (tmp_path / "loop.pyc").write_bytes(b"compiled")
+    assert digest(tmp_path) is None
 
 
 def test_the_digest_changes_with_a_byte_a_place_and_a_file_more(tmp_path: Path) -> None:
@@ -96,8 +94,3 @@ def test_the_digest_is_the_same_elsewhere_and_whatever_python_compiled(tmp_path:
     (second / "__pycache__").mkdir()
     (second / "__pycache__/loop.cpython-311.pyc").write_bytes(b"compiled")
     assert digest(first) == digest(second)
-
-
-def test_without_sources_nothing_is_known(tmp_path: Path) -> None:
-    (tmp_path / "loop.pyc").write_bytes(b"compiled")
-    assert digest(tmp_path) is None

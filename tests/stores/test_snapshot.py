@@ -5,34 +5,23 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from histories import KNOWLEDGE, events_in, opened
 
-from penstock.core.config import Config
-from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.query_events import QueryEnded
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.redaction import Redactor
 from penstock.stores.history import History
-from penstock.stores.reader import HistoryReader
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
-
-KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
-
-
-def open_history(path: Path) -> History:
-    return History.open(path, config=Config(), redactor=Redactor())
 
 
 def history_with(path: Path, *times: float) -> History:
-    history = open_history(path)
+    history = opened(path)
     for at_s in times:
         history.append(at_s, events=[QueryEnded(at_s=at_s, query="q", reason="")], knowledge=KNOWLEDGE)
     return history
 
 
 def times_in(path: Path) -> list[float]:
-    with HistoryReader.open(path) as reader:
-        return [row.event.at_s for row in reader.events()]
+    return [event.at_s for event in events_in(path)]
 
 
 def test_a_snapshot_of_a_running_history_is_one_complete_private_file(tmp_path: Path) -> None:
@@ -77,7 +66,7 @@ def test_a_restored_history_goes_on_with_its_knowledge(tmp_path: Path) -> None:
     assert restore_snapshot(tmp_path / "snapshot.db", elsewhere)
     assert [each.name for each in elsewhere.parent.iterdir()] == ["history.db"]
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600
-    with open_history(elsewhere) as history:
+    with opened(elsewhere) as history:
         assert history.load() == KNOWLEDGE
         history.append(2.0, events=[QueryEnded(at_s=2.0, query="q", reason="")])
     assert times_in(elsewhere) == [1.0, 2.0]

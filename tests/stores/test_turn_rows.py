@@ -1,13 +1,12 @@
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import pytest
 from changes import changing, scaling
+from histories import KNOWLEDGE, knowledge_in, opened, turns_in
 
-from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot, Floor
-from penstock.core.domain.command import Approve, Command, Pause, Release, SetKnob
+from penstock.core.domain.command import Approve, Pause, Release, SetKnob
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.hours import Hours
@@ -20,26 +19,13 @@ from penstock.core.knowledge.knowledge import Knowledge, Pending
 from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Keyframe, Recorded, Turn
 from penstock.core.models.forecast.refit import Fit
-from penstock.core.redaction import Redactor
 from penstock.runtime.fakes import blank_reading
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
-from penstock.stores.turn_rows import TurnRow, mark, said
+from penstock.stores.turn_rows import mark, said
 
-KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 TERMS = Terms()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "history.db"
-
-
-@pytest.fixture
-def history(path: Path) -> Iterator[History]:
-    with History.open(path, config=Config(), redactor=Redactor()) as opened:
-        yield opened
 
 
 class Turns:
@@ -48,18 +34,9 @@ class Turns:
     def __init__(self, history: History, knowledge: Knowledge = KNOWLEDGE, terms: Terms = TERMS) -> None:
         self.history, self.knowledge, self.terms, self.at_s = history, knowledge, terms, 0.0
 
-    def take(
-        self,
-        *,
-        reading: bool = True,
-        wait_s: float = 5.0,
-        read_after_s: float = 0.0,
-        fit: FitAsked | None = None,
-        commands: tuple[Command, ...] = (),
-        **came: object,
-    ) -> None:
+    def take(self, *, reading: bool = True, wait_s: float = 5.0, read_after_s: float = 0.0, fit: FitAsked | None = None, **came: Any) -> None:
         self.at_s += wait_s
-        inputs = Inputs(at_s=self.at_s, reading=blank_reading(self.at_s + read_after_s) if reading else None, commands=commands, **came)  # type: ignore[arg-type]
+        inputs = Inputs(at_s=self.at_s, reading=blank_reading(self.at_s + read_after_s) if reading else None, **came)
         known = replace(self.knowledge, last=inputs.reading or self.knowledge.last)
         done = Turn(knowledge=known, instructions=(), events=(NothingToDo(at_s=self.at_s),), fit=fit)
         recorded = Recorded(before=Keyframe(knowledge=self.knowledge, terms=self.terms), inputs=inputs, done=done)
@@ -67,13 +44,8 @@ class Turns:
         self.knowledge = known
 
 
-def rows_in(path: Path) -> list[TurnRow]:
-    with HistoryReader.open(path) as reader:
-        return list(reader.turns())
-
-
 def keyframes_in(path: Path) -> list[float]:
-    return [row.at_s for row in rows_in(path) if row.keyframe]
+    return [row.at_s for row in turns_in(path) if row.keyframe]
 
 
 def test_the_reading_of_a_turn_is_the_one_that_was_read_in_it(history: History, path: Path) -> None:
@@ -99,7 +71,7 @@ def test_what_came_in_comes_back_as_it_was(history: History, path: Path) -> None
     turns = Turns(history)
     turns.take(commands=commands, outcomes=outcomes, fits=fits)
     turns.take(reading=False)
-    first, second = rows_in(path)
+    first, second = turns_in(path)
     assert first.inputs == Inputs(at_s=5.0, reading=blank_reading(5.0), commands=commands, outcomes=outcomes, fits=fits)
     assert second.inputs == Inputs(at_s=10.0)
     assert history._connection.execute("SELECT json FROM turns WHERE id = 2").fetchone() == ("{}",), "a turn in which nothing came is small"
@@ -108,7 +80,7 @@ def test_what_came_in_comes_back_as_it_was(history: History, path: Path) -> None
 def test_the_marks_are_those_of_what_was_said_and_of_the_fit_that_was_asked_for(history: History, path: Path) -> None:
     Turns(history).take(fit=FitAsked(number=7))
     lines = ['NothingToDo {"at_s":5.0,"reason":"as desired"}', "FitAsked 7"]
-    assert rows_in(path)[0].marks == tuple(mark(line) for line in lines)
+    assert turns_in(path)[0].marks == tuple(mark(line) for line in lines)
     done = Turn(knowledge=KNOWLEDGE, instructions=(scaling(1, 1, 2),), events=())
     assert list(said(done)) == ['Instruction {"number":1,"decision":null,"change":{"moves":[{"knob":"executors","query":"","before":1,"after":2}]}}']
     assert mark("a") != mark("b") and len(mark("a")) == 32
@@ -123,15 +95,13 @@ def test_a_keyframe_has_all_that_was_known_and_the_terms(history: History, path:
     )  # fmt: skip
     terms = Terms(autopilot=autopilot, profile=(ProfileSeen(executors=2, rate_rows_per_s=10.0, latency_s=0.5, valid=True),))
     knowledge = replace(KNOWLEDGE, pending=pending, last=blank_reading(1.0))
-    turns = Turns(history, knowledge, terms)
-    turns.take(reading=False)
-    assert rows_in(path)[0].keyframe == Keyframe(knowledge=knowledge, terms=terms)
+    Turns(history, knowledge, terms).take(reading=False)
+    assert turns_in(path)[0].keyframe == Keyframe(knowledge=knowledge, terms=terms)
 
 
 def test_a_keyframe_is_no_bigger_than_needed(history: History, path: Path) -> None:
-    turns = Turns(history, replace(KNOWLEDGE, last=blank_reading(1.0)))
-    turns.take()
-    (row,) = rows_in(path)
+    Turns(history, replace(KNOWLEDGE, last=blank_reading(1.0))).take()
+    (row,) = turns_in(path)
     assert row.keyframe is not None and row.keyframe.knowledge.last is None, "the turn has a reading of its own, which takes its place"
 
 
@@ -164,25 +134,25 @@ def test_after_turns_that_the_disk_refused_a_replay_can_start_again(history: His
     history._connection.execute("PRAGMA query_only = OFF")
     turns.take()
     turns.take()
-    assert [row.at_s for row in rows_in(path)] == [5.0, 20.0, 25.0]
+    assert [row.at_s for row in turns_in(path)] == [5.0, 20.0, 25.0]
     assert keyframes_in(path) == [5.0, 20.0]
 
 
 def test_another_run_begins_with_a_keyframe(path: Path) -> None:
     for _ in range(2):
-        with History.open(path, config=Config(), redactor=Redactor()) as history:
+        with opened(path) as history:
             turns = Turns(history)
             turns.take()
             turns.take()
-    assert [row.number for row in rows_in(path) if row.keyframe] == [1, 3]
+    assert [row.number for row in turns_in(path) if row.keyframe] == [1, 3]
 
 
 def test_turns_and_keyframes_are_dropped_with_the_readings_of_their_time(path: Path) -> None:
-    with History.open(path, config=Config(history_days=0.01), redactor=Redactor()) as history:
+    with opened(path, history_days=0.01) as history:
         turns = Turns(history)
         for _ in range(60):
             turns.take(wait_s=60.0)
-    rows = rows_in(path)
+    rows = turns_in(path)
     assert 3600.0 - 864.0 - 21 * 60.0 < rows[0].at_s < 3600.0 - 800.0, "it is cleaned every twenty turns"
     assert all(row.inputs is not None and row.inputs.reading == blank_reading(row.at_s) for row in rows)
     assert min(keyframes_in(path)) >= rows[0].at_s
@@ -193,40 +163,39 @@ def test_a_turn_whose_reading_is_gone_has_no_inputs(history: History, path: Path
     turns.take()
     turns.take()
     history._connection.execute("DELETE FROM readings WHERE at_s = 5.0")
-    assert [row.inputs is None for row in rows_in(path)] == [True, False]
+    assert [row.inputs is None for row in turns_in(path)] == [True, False]
 
 
 def test_more_turns_than_are_read_at_once_come_complete_and_in_order(history: History, path: Path) -> None:
     turns = Turns(history)
     for _ in range(230):
         turns.take()
-    assert [row.number for row in rows_in(path)] == list(range(1, 231))
+    assert [row.number for row in turns_in(path)] == list(range(1, 231))
     with HistoryReader.open(path) as reader:
         assert reader.count_turns() == 230
 
 
 def test_a_snapshot_carries_turns_keyframes_and_what_was_learnt(history: History, path: Path, tmp_path: Path) -> None:
-    learnt = replace(KNOWLEDGE.learnt, failures=4)
-    turns = Turns(history, replace(KNOWLEDGE, learnt=learnt))
+    turns = Turns(history, replace(KNOWLEDGE, learnt=replace(KNOWLEDGE.learnt, failures=4)))
     turns.take()
     turns.take()
     take_snapshot(path, tmp_path / "snapshot.db")
     elsewhere = tmp_path / "elsewhere" / "history.db"
     assert restore_snapshot(tmp_path / "snapshot.db", elsewhere)
-    assert rows_in(elsewhere) == rows_in(path) and len(rows_in(path)) == 2
-    with History.open(elsewhere, config=Config(), redactor=Redactor()) as restored:
+    assert turns_in(elsewhere) == turns_in(path) and len(turns_in(path)) == 2
+    with opened(elsewhere) as restored:
         assert restored.load() == turns.knowledge
 
 
 def test_no_secret_is_in_a_turn_or_a_keyframe(path: Path) -> None:
     secret = "tops3cret"
     knowledge = replace(KNOWLEDGE, desired=Configuration(executors=1, queries={secret: QueryConfiguration()}))
-    with History.open(path, config=Config(), redactor=Redactor(frozenset({secret}))) as history:
+    with opened(path, secret) as history:
         turns = Turns(history, knowledge, Terms(autopilot=Autopilot(calendar=(Floor(name=secret, min_executors=2),))))
         turns.take(commands=(Pause(at_s=1.0, who=secret, reason=f"said {secret}"),))
         history._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert secret.encode() not in b"".join(each.read_bytes() for each in path.parent.iterdir())
-    (row,) = rows_in(path)
+    (row,) = turns_in(path)
     assert row.inputs is not None and row.inputs.commands == (Pause(at_s=1.0, who="***", reason="said ***"),)
 
 
@@ -244,8 +213,7 @@ def append(history: History, number: int, *, rescaled: bool = False) -> None:
 
 def in_file(path: Path) -> tuple[int, int, float]:
     """Number of what is known, number of what was learnt, time of the last reading."""
-    with HistoryReader.open(path) as reader:
-        knowledge = reader.knowledge()
+    knowledge = knowledge_in(path)
     assert knowledge is not None and knowledge.last is not None
     return knowledge.next_number, knowledge.learnt.failures, knowledge.last.at_s
 

@@ -17,8 +17,7 @@ def written(folder: Path, *rows: str) -> Path:
 
 @given(st.permutations(range(12)))
 def test_rows_in_any_order_are_the_same_trace(tmp_path_factory: pytest.TempPathFactory, order: list[int]) -> None:
-    path = written(tmp_path_factory.mktemp("shuffled"), *(f"{number},{100 + number % 5}" for number in order))
-    time_s, rate = read_rates(path)
+    time_s, rate = read_rates(written(tmp_path_factory.mktemp("shuffled"), *(f"{number},{100 + number % 5}" for number in order)))
     assert time_s.tolist() == list(range(12)) and rate.tolist() == [100 + number % 5 for number in range(12)]
 
 

@@ -27,16 +27,10 @@ def readings(folder: Path, given: list[Row]) -> list[WorkersReading]:
 
 def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
     given = rows(range(20), "abc")
-    shuffled = random.Random(1).sample(given, len(given))
-    found = readings(tmp_path, shuffled)
+    found = readings(tmp_path, random.Random(1).sample(given, len(given)))
     assert found == readings(tmp_path, given)
     assert [each.at_s for each in found] == [15.0 * moment for moment in range(20)]
     assert [worker.worker for worker in found[0].workers] == ["a", "b", "c"] and found[0].since_change_s is None
-
-
-def test_of_two_readings_of_a_worker_at_a_moment_the_mean_counts(tmp_path: Path) -> None:
-    found = readings(tmp_path, [(0.0, "a", 0.2, 10.0), (0.0, "a", 0.4, 30.0), (15.0, "a", 0.5, 50.0)])
-    assert [(each.workers[0].utilization, each.workers[0].throughput_rows_per_s) for each in found] == [(pytest.approx(0.3), 20.0), (0.5, 50.0)]
 
 
 @pytest.mark.parametrize("lacking", [1, LONGEST_LACK])
@@ -56,16 +50,21 @@ def test_readings_missing_here_and_there_leave_the_moments_that_are_whole(tmp_pa
     assert {each.since_change_s for each in found} == {None}
 
 
-def test_a_worker_that_stays_away_or_comes_is_a_rescale(tmp_path: Path) -> None:
+def test_a_worker_that_stays_away_is_a_rescale_and_a_hole_of_some_seconds_is_none(tmp_path: Path) -> None:
     found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 40), "ab")])
     assert [each.executors for each in found] == [3] * 20 + [2] * 20
     assert [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
+    given = every_second(range(600), "abc")
+    hole, away = (readings(tmp_path, [row for row in given if row[1] != "b" or not 300 <= row[0] < end]) for end in (306, 500))
+    assert len(hole) == 594 and {(each.executors, each.since_change_s) for each in hole} == {(3, None)}
+    assert [each.executors for each in away] == [3] * 300 + [2] * 200 + [3] * 100 and away[500].since_change_s == 0.0
 
 
-def test_workers_that_come_in_the_last_moments_are_there_and_one_that_is_missing_there_was_not_read(tmp_path: Path) -> None:
-    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "abcd")])
-    assert [(each.executors, each.since_change_s) for each in found[19:]] == [(3, None), (4, 0.0), (4, 15.0)]
-    assert {each.executors for each in readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "ab")])} == {3}
+def test_workers_of_the_last_moments_are_there_unless_all_others_replaced_them(tmp_path: Path) -> None:
+    for last, executors in (("abcd", 4), ("defghi", 6)):
+        found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), last)])
+        assert [(each.executors, each.since_change_s) for each in found[19:]] == [(3, None), (executors, 0.0), (executors, 15.0)]
+    assert {each.executors for each in readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "ab")])} == {3}, "one that is missing was not read"
 
 
 @pytest.mark.parametrize(
@@ -104,31 +103,16 @@ def test_series_that_end_or_begin_some_seconds_apart_are_of_workers_that_are_the
         assert len(found) == 600 - lacking_s and {(each.executors, each.since_change_s) for each in found} == {(3, None)}
 
 
-def test_a_hole_of_some_seconds_is_no_rescale_and_minutes_without_a_worker_are_one(tmp_path: Path) -> None:
-    given = every_second(range(600), "abc")
-    hole, away = (readings(tmp_path, [row for row in given if row[1] != "b" or not 300 <= row[0] < end]) for end in (306, 500))
-    assert len(hole) == 594 and {(each.executors, each.since_change_s) for each in hole} == {(3, None)}
-    assert [each.executors for each in away] == [3] * 300 + [2] * 200 + [3] * 100 and away[500].since_change_s == 0.0
-
-
 def test_workers_that_came_shortly_before_a_ragged_end_are_there(tmp_path: Path) -> None:
     given = [*every_second(range(300), "abc"), *every_second(range(300, 360), "abcd")]
     found = readings(tmp_path, [row for row in given if row[1] != "b" or row[0] < 355])
     assert (found[-1].at_s, found[-1].executors, found[-1].since_change_s) == (354.0, 4, 54.0)
 
 
-def test_workers_that_all_others_replaced_in_the_last_moments_are_gone(tmp_path: Path) -> None:
-    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "defghi")])
-    assert [(each.executors, each.since_change_s) for each in found[19:]] == [(3, None), (6, 0.0), (6, 15.0)]
-
-
-def test_a_row_without_a_number_is_a_reading_that_was_not_made_of_a_worker_that_was_there(tmp_path: Path) -> None:
+def test_rows_without_a_number_are_readings_not_made_and_a_worker_of_which_nothing_was_read_is_named(tmp_path: Path) -> None:
     given = [(t, w, "" if w == "b" and 5 <= t / 15 < 15 else u, z if (t, w) != (0.0, "a") else "") for t, w, u, z in rows(range(20), "abc")]
     found = table(tmp_path, given)
     assert found.lacking == 11 and len(found.readings) == 9 and {(each.executors, each.since_change_s) for each in found.readings} == {(3, None)}
-
-
-def test_a_worker_of_which_nothing_was_read_is_named(tmp_path: Path) -> None:
     given: list[Row] = [(t, w, u, "" if w == "b" else z) for t, w, u, z in rows(range(9), "abc")]
     with pytest.raises(UserMistake, match="no row of the worker b has both utilization and throughput"):
         readings(tmp_path, given)
@@ -139,6 +123,8 @@ def test_workers_read_at_moments_of_their_own_are_joined(tmp_path: Path) -> None
     assert len(found) >= 19 and {each.executors for each in found} == {3}
 
 
-def test_one_row_is_one_moment_and_columns_may_have_other_names(tmp_path: Path) -> None:
-    (found,) = table(tmp_path, [(0.0, "a", 0.5, 10.0)], "t_s,worker,cpu,throughput", columns={"utilization": "cpu"}).readings
-    assert found.workers[0].utilization == 0.5
+def test_one_row_is_one_moment_and_the_mean_of_two_counts(tmp_path: Path) -> None:
+    (moment,) = table(tmp_path, [(0.0, "a", 0.5, 10.0)], "t_s,worker,cpu,throughput", columns={"utilization": "cpu"}).readings
+    assert moment.workers[0].utilization == 0.5
+    found = readings(tmp_path, [(0.0, "a", 0.2, 10.0), (0.0, "a", 0.4, 30.0), (15.0, "a", 0.5, 50.0)])
+    assert [(each.workers[0].utilization, each.workers[0].throughput_rows_per_s) for each in found] == [(pytest.approx(0.3), 20.0), (0.5, 50.0)]

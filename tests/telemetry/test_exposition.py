@@ -70,10 +70,15 @@ def test_every_number_of_a_reading_is_exposed_exactly_once() -> None:
     assert sorted(exposed) == sorted(numbers_in(reading))
 
 
-def test_every_metric_has_a_help_text_a_type_and_our_prefix() -> None:
-    families = list(text_string_to_metric_families(metrics_text("demo", full_reading(), {"RunStarted": 1}, Promises(latency_p95_s=2), AUTOPILOT).decode()))
+def test_metrics_have_a_help_text_a_type_and_our_prefix() -> None:
+    text = metrics_text("demo", full_reading(), {"RunStarted": 1}, Promises(latency_p95_s=2), AUTOPILOT).decode()
+    families = {each.name: each for each in text_string_to_metric_families(text)}
     assert len(families) > 40
-    assert all(each.name.startswith("penstock_") and each.documentation and each.type in ("gauge", "counter") for each in families)
+    assert all(name.startswith("penstock_") and each.documentation and each.type in ("gauge", "counter") for name, each in families.items())
+    assert families["penstock_query_replayed_rows"].type == "counter"
+    assert families["penstock_query_boundary_pause_seconds"].type == families["penstock_query_in_batch_rows"].type == "gauge"
+    for name in ("penstock_latency_seconds", "penstock_query_latency_seconds"):
+        assert "from arrival to commit; in Real-Time Mode to the write at the sink" in families[name].documentation
 
 
 def test_what_is_unknown_is_left_out() -> None:
@@ -127,12 +132,6 @@ def test_samples_are_labelled_by_job_query_stage_executor_and_quantile() -> None
     assert "version" in found["penstock_build_info"].labels
 
 
-def test_replayed_rows_are_counted_and_a_pause_is_a_gauge() -> None:
-    families = {each.name: each for each in text_string_to_metric_families(metrics_text("demo", full_reading(), {}, Promises()).decode())}
-    assert families["penstock_query_replayed_rows"].type == "counter"
-    assert families["penstock_query_boundary_pause_seconds"].type == families["penstock_query_in_batch_rows"].type == "gauge"
-
-
 def test_what_a_partition_does_not_know_is_left_out_for_that_partition_alone() -> None:
     partitions = tuple(PartitionReading(name=f"clicks-{each}", arrival_rows_per_s=5.0, lag_rows=lag) for each, lag in enumerate((7.0, None)))
     reading = bare_reading()
@@ -143,12 +142,6 @@ def test_what_a_partition_does_not_know_is_left_out_for_that_partition_alone() -
         ("penstock_query_partition_arrival_rows_per_second", "clicks-1", 5.0),
         ("penstock_query_partition_lag_rows", "clicks-0", 7.0),
     ]
-
-
-def test_latency_says_where_it_ends_in_either_mode() -> None:
-    families = {each.name: each for each in text_string_to_metric_families(metrics_text("demo", full_reading(), {}, Promises()).decode())}
-    for name in ("penstock_latency_seconds", "penstock_query_latency_seconds"):
-        assert "from arrival to commit; in Real-Time Mode to the write at the sink" in families[name].documentation
 
 
 @settings(max_examples=30)

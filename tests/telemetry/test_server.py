@@ -38,14 +38,11 @@ def get(server: TelemetryServer, path: str) -> tuple[int, str, bytes]:
             return error.code, error.headers["Content-Type"], error.read()
 
 
-def test_metrics_are_served_as_prometheus_reads_them(server: TelemetryServer) -> None:
+def test_metrics_are_served_as_prometheus_reads_them_and_a_well_job_answers_200(server: TelemetryServer) -> None:
     status, content_type, body = get(server, "/metrics?name=any")
     assert (status, body) == (200, metrics())
     assert content_type.startswith("text/plain; version=")
     assert "penstock_events" in {family.name for family in text_string_to_metric_families(body.decode())}
-
-
-def test_a_well_job_answers_200_and_says_why(server: TelemetryServer) -> None:
     status, content_type, body = get(server, "/healthz")
     assert (status, content_type) == (200, "application/json")
     assert json.loads(body) == {"ok": True, "reason": "readings come", "since_reading_s": 1.5, "queries": {"lookup": "running"}}
@@ -80,10 +77,12 @@ def test_an_error_while_answering_is_500_without_its_text() -> None:
     assert b"hunter2" not in body
 
 
-def test_a_port_in_use_is_one_line_that_says_what_to_do(server: TelemetryServer) -> None:
+def test_a_port_in_use_or_a_host_that_is_not_here_is_one_line_that_says_what_to_do(server: TelemetryServer) -> None:
     with pytest.raises(UserMistake) as caught:
         TelemetryServer(server.address, metrics, lambda: WELL)
     assert str(caught.value) == f'metrics address {server.address}: the port is in use; give another, port 0 for any free one, or "off"'
+    with pytest.raises(UserMistake, match=r"metrics address 192\.0\.2\.1:0: .*; give another"):
+        TelemetryServer("192.0.2.1:0", metrics, lambda: WELL)
 
 
 @pytest.mark.parametrize("address", ["", "localhost", "localhost:http", "localhost:70000", "host:-1", "host:²"])
@@ -92,19 +91,13 @@ def test_an_address_that_is_none_is_one_line(address: str) -> None:
         parse_address(address)
 
 
-def test_a_host_that_is_not_here_is_one_line() -> None:
-    with pytest.raises(UserMistake, match=r"metrics address 192\.0\.2\.1:0: .*; give another"):
-        TelemetryServer("192.0.2.1:0", metrics, lambda: WELL)
-
-
 def test_closing_frees_the_port_and_ends_the_thread(server: TelemetryServer) -> None:
     address = server.address
     server.close()
     server.close()
     assert "penstock-telemetry" not in {thread.name for thread in threading.enumerate()}
     again = TelemetryServer(address, metrics, lambda: WELL)
-    assert again.address == address
-    assert get(again, "/healthz")[0] == 200
+    assert again.address == address and get(again, "/healthz")[0] == 200
     again.close()
 
 

@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -61,12 +59,14 @@ def test_a_static_job_keeps_what_was_declared_and_pays_for_it_to_the_end() -> No
     assert run.report.rescales == 0 and run.report.average_executors == pytest.approx(7.0)
     assert run.report.executor_s == pytest.approx(7 * 3600.0)
     assert {event.decision.executors for event in run.events if isinstance(event, Decided)} == {7}
+    assert simulate(setup("static")).failures == ()
 
 
-def test_a_policy_that_follows_utilisation_pays_less() -> None:
+def test_policies_that_follow_utilisation_pay_less_in_either_engine() -> None:
     run = in_order(simulate(setup("hpa_paper", sine(1.0))))
-    assert run.report.rescales > 0 and run.report.average_executors < 11.0
-    assert run.record.seconds().executors.max() <= 12
+    assert run.report.rescales > 0 and run.report.average_executors < 11.0 and run.record.seconds().executors.max() <= 12
+    run = in_order(simulate(replace(setup("hpa", sine(1.0)), engine=MicroBatchSettings(partitions=48))))
+    assert run.report.rescales > 0 and run.report.average_executors < 12.0 and run.report.latency is not None
 
 
 @pytest.mark.parametrize("policy", ["static", "spark_dra"])
@@ -75,10 +75,6 @@ def test_a_failure_has_its_prediction_and_its_measurement_whatever_the_policy_as
     assert failure.at_s == 1803.0 and failure.measured_s is not None and failure.predicted_s is not None
     assert 30.0 < failure.measured_s < 300.0
     assert failure.predicted_s == pytest.approx(failure.measured_s, rel=0.35)
-
-
-def test_without_failures_none_are_listed() -> None:
-    assert simulate(setup("static")).failures == ()
 
 
 def test_a_prediction_belongs_to_the_failure_that_is_its_cause() -> None:
@@ -115,11 +111,6 @@ def test_time_is_that_of_the_trace_wherever_it_begins() -> None:
     run = in_order(simulate(setup("static", Arrivals.through((50_000.0, 52_000.0), (20_000.0, 20_000.0)), start=6, faults=(51_000.0,))))
     assert (run.record.start_s, run.record.end_s) == (50_000.0, 52_000.0)
     assert run.failures[0].at_s == 51_000.0 and run.failures[0].measured_s is not None
-
-
-def test_micro_batches_are_steered_too() -> None:
-    run = in_order(simulate(replace(setup("hpa", sine(1.0)), engine=MicroBatchSettings(partitions=48))))
-    assert run.report.rescales > 0 and run.report.average_executors < 12.0 and run.report.latency is not None
 
 
 def test_a_policy_that_also_predicts_recoveries_decides_as_before() -> None:
@@ -174,12 +165,6 @@ def test_phoebe_gets_a_profile_first_and_its_cost_is_reported_apart() -> None:
     assert run.profiling_executor_s is not None and run.profiling_executor_s > 0
     assert run.setup.terms.profile and run.report.rescales > 0
     assert "smallest_that_holds" in {event.decision.why.code for event in run.events if isinstance(event, Decided)}
-
-
-def test_simulating_needs_no_spark_and_nothing_that_is_slow_to_load() -> None:
-    heavy = ("pyspark", "py4j", "pyarrow", "matplotlib", "pandas", "statsforecast")
-    asked = f"import sys, penstock.cli.simulate; sys.exit(any(name in sys.modules for name in {heavy}))"
-    assert subprocess.run([sys.executable, "-c", asked], check=False, timeout=120).returncode == 0
 
 
 @pytest.mark.parametrize("policy", ["hpa", "reactive"])
@@ -265,8 +250,7 @@ def test_ds2_decides_by_the_busy_time_of_a_continuous_job() -> None:
 @pytest.mark.parametrize("graph", [in_batches(job=replace(SHARED, partitions=24)), flowing()], ids=["micro-batch", "continuous"])
 @pytest.mark.parametrize("policy", ["hpa", "ds2", "daedalus"])
 def test_policies_steer_a_graph_of_queries(graph: Simulable, policy: str) -> None:
-    rising = Arrivals.through((0.0, 600.0, 900.0, 1500.0), (1000.0, 1000.0, 3000.0, 3000.0))
-    done = run(policy, graph, rising, start=4)
+    done = run(policy, graph, Arrivals.through((0.0, 600.0, 900.0, 1500.0), (1000.0, 1000.0, 3000.0, 3000.0)), start=4)
     assert set(done.queries) == {"clicks", "views", "alerts"} and {len(reading.queries) for reading in done.readings} == {3}
     assert done.record.seconds().executors.max() > 4.0 and done.report.rescales >= 1, "three times the load takes more than there were"
     assert all(report.latency is not None and report.processed_rows for report in done.queries.values())

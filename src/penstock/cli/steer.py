@@ -22,9 +22,8 @@ HoldOption = Annotated[str | None, typer.Option("--for", help="Hold the value fo
 WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is done.")]
 
 HOW: dict[Applied, str] = {
-    "live": "The queries go on meanwhile.",
+    "live": "Queries keep running; with fewer executors, queries in Real-Time Mode stop and start once.",
     "after a commit": "The query stops right after a commit and starts again from its checkpoint.",
-    "at a boundary": "The change waits for the boundary of a batch.",
     "by re-partitioning": "The query stops right after a commit, its state is re-partitioned, and it starts again.",
 }
 

@@ -248,16 +248,7 @@ class LoggedQuery:
     def facts(self) -> QueryFacts:
         new, self._new = tuple(self._new), []
         return QueryFacts(
-            name=self.name,
-            state="running" if self.runs else "ended",
-            trigger=self.rhythm.trigger,
-            rate_limit_rows_per_s=None,
-            started_s=self.started_s,
-            batches=new,
-            idle_s=self._idle_s,
-            newest_rows=self._curve.newest_rows,
-            processed_rows=self._curve.processed_rows,
-            partitions=self._partitions,
-            failures=self.failures,
-            counted_s=self._curve.counted_s,
-        )
+            name=self.name, state="running" if self.runs else "ended", trigger=self.rhythm.trigger, rate_limit_rows_per_s=None, started_s=self.started_s,
+            batches=new, idle_s=self._idle_s, newest_rows=self._curve.newest_rows, processed_rows=self._curve.processed_rows, partitions=self._partitions,
+            failures=self.failures, counted_s=self._curve.counted_s,
+        )  # fmt: skip

@@ -55,8 +55,7 @@ def values_of(batch: pa.RecordBatch, form: str) -> list[bytes | None]:
     parts: list[pa.Array | pa.Scalar] = []
     for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
         parts += [pa.scalar(f"{',' if i else '{'}{json.dumps(name)}:"), as_json(column)]
-    joined = pc.binary_join_element_wise(*parts, pa.scalar("}"), "")
-    return list(joined.cast(pa.binary()).to_pylist())
+    return list(pc.binary_join_element_wise(*parts, pa.scalar("}"), "").cast(pa.binary()).to_pylist())
 
 
 def as_json(column: pa.Array) -> pa.Array:

@@ -135,8 +135,7 @@ def runs(first: int, end: int, records: int = RUN_RECORDS) -> list[tuple[int, in
     count = end - first
     if count <= RUNS * records:
         return [(first, end)] if count > 0 else []
-    begins = [first + count * i // RUNS for i in range(RUNS)]
-    return [(begin, begin + records) for begin in begins]
+    return [(begin, begin + records) for begin in (first + count * i // RUNS for i in range(RUNS))]
 
 
 def arrival_of(value: bytes | None, headers: Any, field: str) -> float | None:

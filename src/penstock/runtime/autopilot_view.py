@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.core.domain.events.autopilot_events import Decided, Graded, PolicyPaused, Proposed
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PolicyPaused
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.steering import Proposal
 from penstock.core.knowledge.terms import Terms
+from penstock.core.plan.proposals import announced
 from penstock.telemetry.exposition import AutopilotState
 
 LATEST = 50
@@ -57,16 +58,7 @@ def still_standing(knowledge: Knowledge) -> list[Event]:
         policy = "" if last is None else last.policy
         said.append(PolicyPaused(at_s=paused.since_s, policy=policy, who=paused.who, until_s=paused.until_s, reason=paused.reason))
     if proposal is not None:
-        said.append(
-            Proposed(
-                at_s=proposal.at_s,
-                policy=proposal.policy,
-                decision_id=proposal.decision_id,
-                proposal=proposal.number,
-                change=proposal.change,
-                expires_s=proposal.expires_s,
-            )
-        )
+        said.append(announced(proposal))
     return said
 
 

@@ -95,8 +95,7 @@ def measure_speed(progress: Callable[[int, int], None]) -> Speed:
 def usual_turn_ms(policy: str) -> float:
     """Return the median CPU time of a turn in milliseconds after the learning turns."""
     job = LargeJob(EXECUTORS, policy)
-    turns_ms = [job.turn_ms() for _ in range(LEARNING_TURNS + TIMED_TURNS)]
-    return median(turns_ms[LEARNING_TURNS:])
+    return median([job.turn_ms() for _ in range(LEARNING_TURNS + TIMED_TURNS)][LEARNING_TURNS:])
 
 
 def simulated_s(trace: Path, policy: str) -> float:

@@ -179,20 +179,11 @@ def planned_batch(
     cold_s = lost_s(warm_s, [each.age_s(start_s) for each in executors], factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
     stretch = factor * (1.0 + cold_s / warm_s)
     return Batch(
-        batch_id=batch_id,
-        first_row=processed_rows,
-        rows=rows,
-        started_s=start_s,
-        works_from_s=start_s + overhead_s * stretch,
-        done_s=start_s + warm_s + cold_s,
-        planned_s=warm_s + cold_s,
-        overhead_s=overhead_s * stretch,
-        work_s=work_s * stretch,
-        stretch=stretch,
+        batch_id=batch_id, first_row=processed_rows, rows=rows, started_s=start_s, works_from_s=start_s + overhead_s * stretch,
+        done_s=start_s + warm_s + cold_s, planned_s=warm_s + cold_s, overhead_s=overhead_s * stretch, work_s=work_s * stretch, stretch=stretch,
         crew=Crew(tasks=settings.partitions, slots_each=settings.cores_per_executor, executors=tuple(each.executor_id for each in executors)),
-        takes_all=rows == waiting_rows,
-        after_s=warm_s + cold_s - (overhead_s + work_s) * stretch,
-    )
+        takes_all=rows == waiting_rows, after_s=warm_s + cold_s - (overhead_s + work_s) * stretch,
+    )  # fmt: skip
 
 
 def lost_s(work_s: float, ages_s: Sequence[float], *, factor: float, fades_s: float) -> float:

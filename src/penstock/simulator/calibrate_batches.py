@@ -47,16 +47,9 @@ def batch_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Resca
     notes += [f"no {which} was seen: {usual_s:g} s are assumed" for which, (known_s, usual_s) in took_s.items() if known_s is None]
     comes_s, goes_s, failed_s = (usual_s if known_s is None else known_s for known_s, usual_s in took_s.values())
     settings = MicroBatchSettings(
-        partitions=cost.partitions,
-        cores_per_executor=cost.cores_per_executor,
-        trigger=trigger,
-        rate_limit_rows_per_s=limit,
-        noise=noise_of(laws.best, measured),
-        up_s=comes_s,
-        down_s=goes_s,
-        failed_s=failed_s,
-        query=query.name,
-    )
+        partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, trigger=trigger, rate_limit_rows_per_s=limit,
+        noise=noise_of(laws.best, measured), up_s=comes_s, down_s=goes_s, failed_s=failed_s, query=query.name,
+    )  # fmt: skip
     ends = laws.ends(lambda law: replace(law, limit_rows=None).capacity_rows_per_s(1, trigger.interval_s or ASAP_S))
     return Found(settings=priced(settings, laws.best, measured), likely=tuple(priced(settings, law, measured) for law in ends), notes=tuple(notes))
 

@@ -37,19 +37,10 @@ def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescal
     notes += [f"no {which} was seen: {usual_s:g} s are assumed" for which, (known_s, usual_s) in found_s.items() if known_s is None]
     downtime_s, up_s, down_s, pause_s = (usual_s if known_s is None else known_s for known_s, usual_s in found_s.values())
     settings = ContinuousSettings(
-        capacity_rows_per_s=capacity,
-        interval_s=trigger.interval_s,
-        pause_s=min(pause_s, trigger.interval_s / 2),
-        downtime_s=downtime_s,
-        up_s=up_s,
-        down_s=down_s,
-        replays=replays(seen, rescales),
-        grows_live=not any(each.grows and stopped(seen, each) for each in rescales),
-        base_s=base_of(seen, usual),
-        skew=skew,
-        rate_limit_rows_per_s=limit,
-        query=seen[-1][1].name,
-    )
+        capacity_rows_per_s=capacity, interval_s=trigger.interval_s, pause_s=min(pause_s, trigger.interval_s / 2), downtime_s=downtime_s, up_s=up_s,
+        down_s=down_s, replays=replays(seen, rescales), grows_live=not any(each.grows and stopped(seen, each) for each in rescales),
+        base_s=base_of(seen, usual), skew=skew, rate_limit_rows_per_s=limit, query=seen[-1][1].name,
+    )  # fmt: skip
     return Found(settings=settings, likely=tuple(replace(settings, capacity_rows_per_s=share * capacity) for share in bounds), notes=tuple(notes))
 
 

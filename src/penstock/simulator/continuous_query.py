@@ -153,20 +153,11 @@ class ContinuousQuery:
         """Return the present state, with the checkpoints and the results since the last call."""
         batches, self._batches = tuple(self._batches), []
         return QueryFacts(
-            name=self.name,
-            state="running" if self.down_until_s is None else "restarting",
-            trigger=self._trigger,
-            rate_limit_rows_per_s=self._limit,
-            started_s=self.record.start_s + self._started_s,
-            batches=batches,
-            newest_rows=self._arrived,
-            processed_rows=self.position,
-            failures=self._failures,
-            read_rows=self._read,
-            executor_rows=executor_rows,
-            outputs=self._outputs(now),
+            name=self.name, state="running" if self.down_until_s is None else "restarting", trigger=self._trigger, rate_limit_rows_per_s=self._limit,
+            started_s=self.record.start_s + self._started_s, batches=batches, newest_rows=self._arrived, processed_rows=self.position,
+            failures=self._failures, read_rows=self._read, executor_rows=executor_rows, outputs=self._outputs(now),
             replayed_rows=self._replayed + self.put_back,
-        )
+        )  # fmt: skip
 
     def _outputs(self, now: int) -> tuple[OutputSample, ...]:
         """Return the results of each second since the last call."""

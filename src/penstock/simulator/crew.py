@@ -42,8 +42,7 @@ class Crew:
     @property
     def waves(self) -> float:
         """The time at which the last task is done."""
-        slots = len(self.executors) * self.slots_each
-        alone = waves(self.tasks, slots)
+        alone = waves(self.tasks, len(self.executors) * self.slots_each)
         if not self.newcomers:
             return float(alone)
         last = bisect_left(range(alone), self.tasks, key=self._done)

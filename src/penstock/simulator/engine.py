@@ -11,12 +11,11 @@ from typing import Any, Protocol, TypeVar
 from penstock.core.domain.configuration import Change
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction, Outcome, joined
+from penstock.core.domain.knobs import APPLIED
 from penstock.core.monitor.facts import Observation
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 
-SIMULATED = {"executors", "trigger", "rate-limit", "partitions"}
-"""The knobs that simulated engines apply."""
 Settings = TypeVar("Settings", bound=Any)
 
 
@@ -64,7 +63,7 @@ def refusal(instruction: Instruction, queries: Collection[str], under_way: Colle
     unknown = next((name for name in change.queries if name not in queries), None)
     if unknown is not None:
         return f"there is no query {unknown!r}"
-    unset = next((move.address for move in change.moves if move.knob not in SIMULATED), None)
+    unset = next((move.address for move in change.moves if move.knob not in APPLIED), None)
     if unset is not None:
         return f"{unset} is not simulated"
     return next((why for name in change.queries if (why := misfit(name, change.of(name)))), "")

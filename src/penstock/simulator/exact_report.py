@@ -25,26 +25,14 @@ def exact_report(record: Record, promises: Promises, from_s: float = -math.inf) 
     latency, mean_s = with_waiting(latency_s, rows, age_s, waits)
     late = late_spans(record, first, finished_s, latency_s, rows, promises.latency_p95_s)
     return RunReport(
-        from_s=record.start_s + first,
-        until_s=record.end_s,
-        duration_s=float(duration),
-        gap_s=0.0,
-        executor_s=float(seconds.executors.sum()),
+        from_s=record.start_s + first, until_s=record.end_s, duration_s=float(duration), gap_s=0.0, executor_s=float(seconds.executors.sum()),
         executors_used=sum(float((seconds.executors == executors).sum()) >= OFTEN * duration for executors in np.unique(seconds.executors)),
-        rescales=sum(each.asked_s >= from_s for each in record.rescales),
-        arrived_rows=float(seconds.arrived_rows.sum()),
-        processed_rows=float(seconds.finished_rows.sum()),
-        peak_arrival_rows_per_s=float(seconds.arrived_rows.max()) if duration else None,
-        latency=latency,
-        latency_mean_s=mean_s,
-        within_promise=within(latency_s, rows, age_s, waits, promises.latency_p95_s),
-        violation=violation_of(late, recoveries, promises, record.end_s),
-        recoveries=recoveries,
-        restarts=sum(each.kind == "restart" for each in recoveries),
-        failures=len(recoveries),
-        waiting_rows=float(waits.sum()),
-        oldest_waiting_s=float(record.column("oldest_s")[-1]) if len(record) else 0.0,
-    )
+        rescales=sum(each.asked_s >= from_s for each in record.rescales), arrived_rows=float(seconds.arrived_rows.sum()),
+        processed_rows=float(seconds.finished_rows.sum()), peak_arrival_rows_per_s=float(seconds.arrived_rows.max()) if duration else None, latency=latency,
+        latency_mean_s=mean_s, within_promise=within(latency_s, rows, age_s, waits, promises.latency_p95_s),
+        violation=violation_of(late, recoveries, promises, record.end_s), recoveries=recoveries, restarts=sum(each.kind == "restart" for each in recoveries),
+        failures=len(recoveries), waiting_rows=float(waits.sum()), oldest_waiting_s=float(record.column("oldest_s")[-1]) if len(record) else 0.0,
+    )  # fmt: skip
 
 
 def with_waiting(latency_s: FloatArray, rows: FloatArray, age_s: FloatArray, waits: FloatArray) -> tuple[Quantiles | None, float | None]:
@@ -91,8 +79,7 @@ def late_spans(record: Record, first: int, finished_s: FloatArray, latency_s: Fl
     second = np.clip(np.ceil(finished_s - start_s).astype(int) - 1, 0, count - 1)
     finished = np.bincount(second, weights=rows, minlength=count)
     on_time = np.bincount(second, weights=np.where(latency_s <= promised_s, rows, 0.0), minlength=count)
-    waited = record.column("oldest_s", first) > promised_s
-    late = np.where(finished > 0, on_time < PROMISED_SHARE * finished, waited)
+    late = np.where(finished > 0, on_time < PROMISED_SHARE * finished, record.column("oldest_s", first) > promised_s)
     return [(start_s + number, start_s + number + 1.0) for number in np.flatnonzero(late).tolist()]
 
 

@@ -63,16 +63,11 @@ def flowing(load: Rows, edges_s: FloatArray, position: float, capacity_rows_per_
     came_s = load.arrived_s(np.concatenate((middle, positions[1:])) + SLIVER_ROWS)
     middle_s = (edges_s[:-1] + edges_s[1:]) / 2
     return Flow(
-        edges_s=edges_s,
-        arrived_until=arrived_until,
-        position=positions,
-        lag_rows=lag,
-        arrived_rows=arrived,
-        finished_rows=np.where(capacity > 0, np.maximum(np.diff(positions), 0.0), 0.0),
-        capacity_rows=capacity,
+        edges_s=edges_s, arrived_until=arrived_until, position=positions, lag_rows=lag, arrived_rows=arrived,
+        finished_rows=np.where(capacity > 0, np.maximum(np.diff(positions), 0.0), 0.0), capacity_rows=capacity,
         wait_s=np.where(behind[:-1] | behind[1:], np.maximum(middle_s - came_s[:count], 0.0), 0.0),
         oldest_s=np.where(behind[1:], np.maximum(edges_s[1:] - came_s[count:], 0.0), 0.0),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,12 +93,6 @@ def seconds_of(flow: Flow, latency: FloatArray, *, executors: int, down: FloatAr
     replayed = np.zeros(len(down))
     replayed[0] = put_back
     return Seconds(
-        executors=np.full(len(down), float(executors)),
-        arrived_rows=flow.arrived_rows,
-        finished_rows=flow.finished_rows,
-        replayed_rows=replayed,
-        lag_rows=flow.lag_rows[1:],
-        latency_s=latency,
-        oldest_s=flow.oldest_s,
-        down=down,
-    )
+        executors=np.full(len(down), float(executors)), arrived_rows=flow.arrived_rows, finished_rows=flow.finished_rows, replayed_rows=replayed,
+        lag_rows=flow.lag_rows[1:], latency_s=latency, oldest_s=flow.oldest_s, down=down,
+    )  # fmt: skip

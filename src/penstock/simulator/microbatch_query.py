@@ -184,19 +184,11 @@ class MicroBatchQuery:
         waiting = newest - self._processed_rows >= LEAST_ROWS
         oldest_s = float(self.reads.arrived_s(np.array([self._processed_rows]))[0]) if waiting else now_s
         return QueryFacts(
-            name=settings.query,
-            state="restarting" if self.is_stopped else "running",
-            trigger=settings.trigger,
-            rate_limit_rows_per_s=settings.rate_limit_rows_per_s,
-            started_s=self.started_s,
-            batches=committed,
-            idle_s=now_s if not self.batch and not waiting and self._due_s <= now_s else self._idle_s,
-            newest_rows=newest,
-            processed_rows=self._processed_rows,
-            oldest_waiting_s=max(0.0, now_s - oldest_s),
-            partitions=settings.partitions,
-            failures=self._failures,
-        )
+            name=settings.query, state="restarting" if self.is_stopped else "running", trigger=settings.trigger,
+            rate_limit_rows_per_s=settings.rate_limit_rows_per_s, started_s=self.started_s, batches=committed,
+            idle_s=now_s if not self.batch and not waiting and self._due_s <= now_s else self._idle_s, newest_rows=newest,
+            processed_rows=self._processed_rows, oldest_waiting_s=max(0.0, now_s - oldest_s), partitions=settings.partitions, failures=self._failures,
+        )  # fmt: skip
 
 
 def next_trigger_s(started_s: float, interval_s: float) -> float:

@@ -61,8 +61,7 @@ class Checkpoint:
         content = None if batch is None else self._files.read(f"{self.path}/offsets/{batch}")
         if content is None:
             return None
-        lines = content.decode().splitlines()[2:]
-        return tuple(json.loads(line) if line.strip() not in ("-", "") else None for line in lines)
+        return tuple(json.loads(line) if line.strip() not in ("-", "") else None for line in content.decode().splitlines()[2:])
 
 
 class CheckpointFolder:

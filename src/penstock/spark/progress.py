@@ -50,20 +50,14 @@ def parse_progress(report: Mapping[str, Any]) -> Progress:
     started = wall_seconds(report["timestamp"])
     states = report.get("stateOperators") or []
     return Progress(
-        run_id=str(report["runId"]),
-        batch_id=int(report["batchId"]),
-        started_wall_s=started,
-        committed_wall_s=started + parts.get("triggerExecution", 0.0),
-        input_rows=int(report.get("numInputRows") or 0),
-        parts_s={name: seconds for name, seconds in parts.items() if name != "triggerExecution"},
+        run_id=str(report["runId"]), batch_id=int(report["batchId"]), started_wall_s=started, committed_wall_s=started + parts.get("triggerExecution", 0.0),
+        input_rows=int(report.get("numInputRows") or 0), parts_s={name: seconds for name, seconds in parts.items() if name != "triggerExecution"},
         start_offsets=tuple(source.get("startOffset") for source in report.get("sources", ())),
-        end_offsets=tuple(source.get("endOffset") for source in report.get("sources", ())),
-        arrivals=parse_arrivals(report.get("observedMetrics") or {}),
+        end_offsets=tuple(source.get("endOffset") for source in report.get("sources", ())), arrivals=parse_arrivals(report.get("observedMetrics") or {}),
         state_rows=sum(state["numRowsTotal"] for state in states) if states else None,
         state_memory_bytes=sum(state["memoryUsedBytes"] for state in states) if states else None,
-        state_partitions=max((state.get("numShufflePartitions") or 0 for state in states), default=0) or None,
-        executed=IN_TASKS in report["durationMs"],
-    )
+        state_partitions=max((state.get("numShufflePartitions") or 0 for state in states), default=0) or None, executed=IN_TASKS in report["durationMs"],
+    )  # fmt: skip
 
 
 def parse_arrivals(observed: Mapping[str, Any]) -> tuple[ArrivalSample, ...]:
@@ -101,17 +95,11 @@ def parse_stage(position: int, shares: Mapping[str, Mapping[str, Any]]) -> Stage
 def batch_fact(progress: Progress, *, rows: float | None, stages: Sequence[StageFact]) -> BatchFact:
     """Return a report as a fact on the controller's clock; `rows` is counted from offsets, None if they do not count rows."""
     return BatchFact(
-        batch_id=progress.batch_id,
-        started_s=progress.started_wall_s + progress.steady_minus_wall_s,
-        committed_s=progress.committed_wall_s + progress.steady_minus_wall_s,
-        committed_wall_s=progress.committed_wall_s,
-        rows=float(progress.input_rows) if rows is None else rows,
-        parts_s=progress.parts_s,
-        arrivals=progress.arrivals,
-        stages=tuple(stages),
-        state_rows=progress.state_rows,
-        state_memory_bytes=progress.state_memory_bytes,
-    )
+        batch_id=progress.batch_id, started_s=progress.started_wall_s + progress.steady_minus_wall_s,
+        committed_s=progress.committed_wall_s + progress.steady_minus_wall_s, committed_wall_s=progress.committed_wall_s,
+        rows=float(progress.input_rows) if rows is None else rows, parts_s=progress.parts_s, arrivals=progress.arrivals, stages=tuple(stages),
+        state_rows=progress.state_rows, state_memory_bytes=progress.state_memory_bytes,
+    )  # fmt: skip
 
 
 class Commits:

@@ -120,8 +120,7 @@ class Server:
 
     def problem(self, reason: str) -> str:
         """Return one line on what went wrong, without user and password."""
-        line = " ".join(f"Prometheus at {self.place}: {reason}".split())
-        return self.redactor.text(line)[:LONGEST_PROBLEM]
+        return self.redactor.text(" ".join(f"Prometheus at {self.place}: {reason}".split()))[:LONGEST_PROBLEM]
 
 
 def ask(server: Server, query: CpuQuery, timeout_s: float) -> Answer:

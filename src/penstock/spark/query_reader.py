@@ -49,25 +49,14 @@ class QueryReader:
         batches = self._batches()
         last = query.commits.last
         facts = QueryFacts(
-            name=query.name,
-            state=query.state,
-            trigger=settings.trigger,
-            rate_limit_rows_per_s=settings.rate_limit_rows_per_s,
-            started_s=query.started_s,
-            batches=batches,
-            idle_s=query.commits.idle_s,
-            newest_rows=place.newest_rows,
-            processed_rows=place.processed_rows,
+            name=query.name, state=query.state, trigger=settings.trigger, rate_limit_rows_per_s=settings.rate_limit_rows_per_s, started_s=query.started_s,
+            batches=batches, idle_s=query.commits.idle_s, newest_rows=place.newest_rows, processed_rows=place.processed_rows,
             oldest_waiting_s=place.oldest_waiting_s,
-            partitions=(last.state_partitions if last else None) or settings.partitions or self._default_partitions(),
-            failures=len(query.failures),
-            unable=query.recipe.unable,
-            in_batch_rows=None if beyond is None else float(beyond.rows_in_all),
+            partitions=(last.state_partitions if last else None) or settings.partitions or self._default_partitions(), failures=len(query.failures),
+            unable=query.recipe.unable, in_batch_rows=None if beyond is None else float(beyond.rows_in_all),
             source_partitions=self._partitions(place, beyond.rows if beyond and query.is_real_time else ()) if reads_kafka else (),
-            replayed_rows=query.live.replayed_rows,
-            counted_s=counted_s,
-            slots_held=query.slots_held,
-        )
+            replayed_rows=query.live.replayed_rows, counted_s=counted_s, slots_held=query.slots_held,
+        )  # fmt: skip
         return self._as_it_flows(facts) if query.is_real_time else facts
 
     def _as_it_flows(self, facts: QueryFacts) -> QueryFacts:
@@ -106,8 +95,7 @@ class QueryReader:
         tasks = live.tasks_of(report.batch_id)
         if tasks is not None and rows:
             self._order = order_of(tasks.rows, rows) or self._order
-        total = None if rows is None else sum(rows.values())
-        fact = batch_fact(report, rows=total, stages=stages)
+        fact = batch_fact(report, rows=None if rows is None else sum(rows.values()), stages=stages)
         return replace(fact, pause_s=live.pause_before_s(report.batch_id)) if self.query.is_real_time else fact
 
     def _outputs(self) -> tuple[OutputSample, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.core.domain.knobs import APPLIED, KNOBS
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.kafka.options import java_options
@@ -18,7 +19,6 @@ from penstock.spark.query_settings import LIMIT_OPTIONS, QuerySettings, parse_sp
 from penstock.spark.recipe import OutputTopic, Recipe, observed, started
 
 REMEDY = "start it with penstock.start(writer), or give penstock.attach(query, restart=...)"
-KNOBS = ("trigger", "rate-limit", "partitions", "restart", "shedding")
 
 RestartFunction = Callable[[QuerySettings], StreamingQuery]
 
@@ -123,8 +123,8 @@ class AttachedRecipe(Recipe):
     @property
     def unable(self) -> Mapping[str, str]:
         if self._restart is not None:
-            return {"partitions": "an attached query's partitions are its owner's", "shedding": "an attached query's plan cannot be opened"}
-        return dict.fromkeys(KNOBS, REMEDY)
+            return {"partitions": "an attached query's partitions are its owner's"}
+        return dict.fromkeys([*(name for name in KNOBS if name in APPLIED and KNOBS[name].scope == "query"), "restart"], REMEDY)
 
     @property
     def output(self) -> OutputTopic | None:

@@ -193,7 +193,8 @@ class RunningJob:
         )  # fmt: skip
         master = self.spec.master or str(session.sparkContext.master)
         about = About(job=self.spec.name, master=master, mode=self.spec.mode, spark_version=session.version, application_id=session.sparkContext.applicationId)
-        self.host.open(self._engine, declared_of(self.spec), about, beside)
+        declared = {each.name: QueryConfiguration(trigger=each.trigger, rate_limit_rows_per_s=each.rate_limit_rows_per_s) for each in self.spec.queries}
+        self.host.open(self._engine, Configuration(executors=self.spec.limits.first, queries=declared), about, beside)
         self._traces = open_traces(self.spec, beside, self._folder.path)
         self._ask_for_executors(self._engine.pool, self.host.controller.knowledge.desired)
         self._kafka.make_topics()
@@ -291,11 +292,6 @@ def refuse_foreign_checkpoint(files: Files, spec: JobSpec) -> None:
     """Raise if the folder is itself the checkpoint of a query, and so not this job's."""
     if "offsets" in files.names(spec.checkpoint):
         raise UserMistake(f"checkpoint: {spec.checkpoint} is the checkpoint of a query that Penstock did not start; give this job a folder of its own")
-
-
-def declared_of(spec: JobSpec) -> Configuration:
-    queries = {query.name: QueryConfiguration(trigger=query.trigger, rate_limit_rows_per_s=query.rate_limit_rows_per_s) for query in spec.queries}
-    return Configuration(executors=spec.limits.first, queries=queries)
 
 
 def slots_beside(queries: Sequence[ManagedQuery], name: str) -> int:

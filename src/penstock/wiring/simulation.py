@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulated:
-    """A simulated run. `profiling_executor_s` were spent before it began; `queries` has the score of each query of a graph."""
+    """A simulated run. `profiling_executor_s` were spent before it began; `queries` has the report of each query of a graph."""
 
     policy: str
     setup: Setup

@@ -94,7 +94,7 @@ def graded(kind: Any, about: str, predicted: float = 1234.5, actual: float = 120
 TO_FOUR: Any = {"before": scaled_to(2), "configuration": scaled_to(4)}
 QUOTA = (Comparison(code="quota", value=6.0, limit=4.0),)
 SAID: list[tuple[Event, str]] = [
-    (decided("asked"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (asked of the cluster)"),
+    (decided("asked"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (instructed)"),
     (decided("shadow", mode="shadow"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (in shadow: nothing was changed)"),
     (decided("proposed", mode="ask"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (proposed, waiting for an answer)"),
     (decided("approved", mode="ask"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (approved)"),
@@ -116,7 +116,7 @@ SAID: list[tuple[Event, str]] = [
     (said.PolicyResumed(**AT, who="penstock"), "penstock resumed the policy"),
     (
         said.RolledBack(**AT, policy="auto:daedalus", **TO_FOUR, reason="broken_promises", value=3.0, limit=3.0),
-        "auto:daedalus was rolled back, executors 2 -> 4: 3 promises were broken after it had given executors away",
+        "auto:daedalus was rolled back, executors 2 -> 4: 3 promises were broken after it had reduced the executors",
     ),
     (
         said.RolledBack(**AT, reason="wrong_predictions", before=scaled_to(4), configuration=scaled_to(4), value=1.234, limit=1.0),
@@ -129,7 +129,7 @@ SAID: list[tuple[Event, str]] = [
             **AT, policy="auto:hpa", before=2, after=4, throughput_before_rows_per_s=900.0, throughput_after_rows_per_s=910.0,
             bottleneck=Comparison(code="partitions", value=2.0, limit=4.0),
         ),
-        "executors 2 -> 4 of auto:hpa brought nothing (900 -> 910 rows/s), taken back: 2 tasks for 4 slots",
+        "executors 2 -> 4 of auto:hpa had no effect (900 -> 910 rows/s), taken back: 2 tasks for 4 slots",
     ),
     (
         said.TargetInfeasible(**AT, target="latency", why=Comparison(code="latency_below_trigger", value=5.0, limit=2.0)),
@@ -157,7 +157,7 @@ SAID: list[tuple[Event, str]] = [
         "the plan phase of auto failed and was skipped, 2 in a row: ValueError: no",
     ),
     (said.FitTaken(**AT, fit_number=3, took_s=12.5), "fit 3 was taken in, it took 12.5 s"),
-    (said.FitFailed(**AT, fit_number=3, reason="out of memory"), "fit 3 came to nothing: out of memory"),
+    (said.FitFailed(**AT, fit_number=3, reason="out of memory"), "fit 3 failed: out of memory"),
     (
         said.AutopilotChanged(**AT, changes=(("mode", "shadow", "active"), ("max_step", "none", "2")), needs_restart=("limits",)),
         "the job file changed: mode shadow -> active; max_step none -> 2; needs a restart: limits",
@@ -175,7 +175,7 @@ SAID_BY_NAME: list[tuple[Event, str]] = [
     (replace(graded("capacity", ""), policy="auto:ds2"), "capacity of 4 executors was predicted by auto:ds2 as 1,234 rows/s, it was 1,200"),
     (said.Recovered(**UNDER, kind="executor_loss", started_s=940.0, took_s=55.0, alone=True), "recovered from executor loss after 55s under auto:daedalus"),
     (said.FitTaken(**UNDER, fit_number=3, took_s=12.5), "fit 3 for auto:daedalus was taken in, it took 12.5 s"),
-    (said.FitFailed(**UNDER, fit_number=3, reason="out of memory"), "fit 3 for auto:daedalus came to nothing: out of memory"),
+    (said.FitFailed(**UNDER, fit_number=3, reason="out of memory"), "fit 3 for auto:daedalus failed: out of memory"),
     (said.TargetFeasible(**UNDER, target="latency"), "the promised latency can be kept again"),
 ]
 RAW = re.compile(r"None|nan|\binf\b|Comparison\(|Decision\(|\{|\}|\w+_\w+=|Literal|e\+\d|\d\.\d{4,}|  ")
@@ -191,7 +191,7 @@ def test_an_event_reads_as_a_sentence(event: Event, words: str) -> None:
 def test_there_is_one_of_each() -> None:
     kinds = {value for value in vars(said).values() if isinstance(value, type) and issubclass(value, Event) and value.__module__ == said.__name__}
     assert {type(event) for event, _ in SAID} == kinds - {said.AutopilotEvent, said.Consequence}
-    assert {event.effect for event, _ in SAID if isinstance(event, said.Decided)} == set(said.EFFECTS)
+    assert {event.effect for event, _ in SAID if isinstance(event, said.Decided)} == {"kept", *said.EFFECTS}
 
 
 @pytest.mark.parametrize("code", sorted(REASONS))

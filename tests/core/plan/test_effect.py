@@ -79,7 +79,7 @@ def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_
     for after, events in (*by_hand, judged(reading(), only="up"), judged(reading(), exclude=(Hours(),))):
         assert (after.desired.executors, after.effects.trial) == (4, None)
         assert [(each.kept, each.bottleneck) for each in of(ScalingIneffective, events)] == [(True, TOO_FEW)]
-        assert "kept all the same: 2 tasks for 4 slots" in events[0].words()
+        assert "kept: 2 tasks for 4 slots" in events[0].words()
         assert watch_effect(after, SETTLED + 60.0, terms(), lambda _: TOO_FEW)[1] == [], "once"
 
 

@@ -78,8 +78,7 @@ def test_every_key_arrives_in_the_core(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_word_about_it_only_observes(tmp_path: Path) -> None:
-    assert loaded(tmp_path).spec.autopilot == Autopilot()
-    assert loaded(tmp_path).spec.profile == ()
+    assert loaded(tmp_path).spec.autopilot == Autopilot() and loaded(tmp_path).spec.profile == ()
 
 
 def test_every_key_of_autopilot_is_checked_and_explained() -> None:
@@ -96,8 +95,7 @@ def test_every_key_of_autopilot_is_checked_and_explained() -> None:
 @pytest.mark.parametrize("key", [key for key in AutopilotTable.model_fields if key not in ("parameters", "calendar")])
 def test_a_value_that_no_key_takes_is_named_with_what_is_allowed(tmp_path: Path, key: str) -> None:
     found = said(tmp_path, f"{key} = {{}}")
-    assert found.startswith(f"autopilot.{key}: found an empty table, ")
-    assert found.endswith(" is allowed")
+    assert found.startswith(f"autopilot.{key}: found an empty table, ") and found.endswith(" is allowed")
 
 
 WRONG = [
@@ -197,24 +195,18 @@ def test_an_unknown_parameter_names_the_nearest(tmp_path: Path) -> None:
     assert said(tmp_path, f"{parameters}failures_too = 1") == "autopilot.parameters.failures_too: found 1, true or false is allowed"
 
 
-def test_parameters_of_a_policy_that_does_not_exist_are_not_spoken_of(tmp_path: Path) -> None:
+def test_wrong_limits_or_a_policy_that_does_not_exist_are_the_only_line_about_them(tmp_path: Path) -> None:
+    job = RIGHT.replace("max_executors = 8", 'max_executors = "many"')
+    assert said(tmp_path, "fallback_executors = 7", job) == 'limits.max_executors: found "many", a whole number of at least 1 is allowed'
     assert "more" not in said(tmp_path, 'policy = "dedalus"\n[autopilot.parameters]\ngrace_s = 5')
 
 
-def test_limits_that_are_wrong_themselves_are_the_only_line_about_limits(tmp_path: Path) -> None:
-    job = RIGHT.replace("max_executors = 8", 'max_executors = "many"')
-    assert said(tmp_path, "fallback_executors = 7", job) == 'limits.max_executors: found "many", a whole number of at least 1 is allowed'
-
-
-def test_a_profile_is_read_beside_the_job_file(tmp_path: Path) -> None:
+def test_a_profile_is_read_beside_the_job_file_and_one_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "profile.csv").write_text("scaleout,rate,latency_ms,valid\n1,100,250,true\n2,400,900,\n")
     assert loaded(tmp_path, 'profile = "profile.csv"').spec.profile == (
         ProfileSeen(executors=1, rate_rows_per_s=100.0, latency_s=0.25, valid=True),
         ProfileSeen(executors=2, rate_rows_per_s=400.0, latency_s=0.9, valid=None),
     )
-
-
-def test_a_profile_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     assert said(tmp_path, 'profile = "none.csv"') == f"autopilot.profile: {tmp_path}/none.csv: No such file or directory"
     (tmp_path / "half.csv").write_text("scaleout,rate\n1,100\n")
     assert said(tmp_path, 'profile = "half.csv"').startswith(f"autopilot.profile: {tmp_path}/half.csv: the column latency_ms is missing")
@@ -231,15 +223,12 @@ def test_what_a_secret_resolves_to_is_shown_by_no_mistake_of_the_autopilot(tmp_p
     assert "7" not in said(tmp_path, "fallback_executors = 9", RIGHT.replace("= 8", '= "${env:MOST}"'), MOST="7")
 
 
-def test_a_promise_below_the_downtime_is_refused_before_the_start(tmp_path: Path) -> None:
+def test_a_promise_below_the_downtime_or_a_trigger_is_refused_before_the_start(tmp_path: Path) -> None:
     job = '[promises]\nrecovery = "90s"\n' + RIGHT
     assert said(tmp_path, 'downtime = "90s"', job) == (
         'promises.recovery: found "90s", no number of executors can keep it: more than autopilot.downtime ("90s") is allowed'
     )
     assert loaded(tmp_path, 'downtime = "89s"', job=job).spec.promises.recovery_s == 90
-
-
-def test_a_promised_latency_below_a_trigger_is_refused_before_the_start(tmp_path: Path) -> None:
     job = '[promises]\nlatency_p95 = "4s"\n' + RIGHT
     assert said(tmp_path, "", job) == 'promises.latency_p95: found "4s", no number of executors can keep it: at least queries.counted.trigger ("5s") is allowed'
     for trigger in ('"4s"', '"asap"', '{ real_time = "15s" }', '"available-now"'):

@@ -90,33 +90,21 @@ value_format = "raw"
     )  # fmt: skip
 
 
-def test_a_job_without_kafka_has_none(load: Load) -> None:
+def test_a_job_without_kafka_has_none_and_a_connector_may_be_a_single_text(load: Load, tmp_path: Path) -> None:
     spec = load(ANY_JOB).spec
-    assert spec.kafka == KafkaSpec()
-    assert spec.cpu_query is None
+    assert spec.kafka == KafkaSpec() and spec.cpu_query is None
     assert spec.sources[0].options == {}
-
-
-def test_a_connector_may_be_a_single_text(load: Load, tmp_path: Path) -> None:
     assert load(f'kafka.connector = "a:b:1"\n{ANY_JOB}').spec.kafka.connector == ("a:b:1",)
     assert load(f'kafka.connector = "x.jar"\n{ANY_JOB}').spec.kafka.connector == (f"{tmp_path}/x.jar",)
 
 
-def test_a_kafka_source_and_sink_take_over_the_brokers_and_the_client_options(load: Load) -> None:
-    source, sink = options_of(load(f'[kafka]\nbootstrap = "a:9092,b:9092"\n"security.protocol" = "SSL"\n{KAFKA_JOB}'))
-    shared = {"kafka.bootstrap.servers": "a:9092,b:9092", "kafka.security.protocol": "SSL"}
-    assert source == {"subscribe": "clicks", **shared}
-    assert sink == {"topic": "counts", **shared}
-
-
-def test_a_source_and_a_sink_of_another_format_take_nothing_over(load: Load) -> None:
+def test_only_sources_and_sinks_of_kafka_take_over_the_brokers_and_the_client_options(load: Load) -> None:
+    for brokers in ("a:9092,b:9092", EMBEDDED):
+        shared = {"kafka.bootstrap.servers": brokers, "kafka.security.protocol": "SSL"}
+        found = options_of(load(f'[kafka]\nbootstrap = "{brokers}"\n"security.protocol" = "SSL"\n{KAFKA_JOB}'))
+        assert found == ({"subscribe": "clicks", **shared}, {"topic": "counts", **shared})
     text = TRACE + 'bootstrap = "mine"\n' + QUERY + NOOP
     assert options_of(load(f'[kafka]\nbootstrap = "embedded"\nacks = "all"\n{text}')) == ({"bootstrap": "mine"}, {})
-
-
-def test_the_marker_of_the_embedded_broker_stays_in_the_options(load: Load) -> None:
-    source, sink = options_of(load(f'[kafka]\nbootstrap = "embedded"\n{KAFKA_JOB}'))
-    assert source["kafka.bootstrap.servers"] == sink["kafka.bootstrap.servers"] == EMBEDDED
 
 
 @pytest.mark.parametrize(
@@ -143,8 +131,7 @@ def test_an_option_that_a_sink_has_itself_wins_whatever_its_capitals(load: Load)
 )  # fmt: skip
 def test_a_client_option_goes_with_and_without_its_prefix(load: Load, written: str) -> None:
     loaded = load(f'[kafka]\nbootstrap = "a:1"\n{written}\n{KAFKA_JOB}')
-    assert loaded.spec.kafka.options == {"security.protocol": "SSL"}
-    assert options_of(loaded)[0]["kafka.security.protocol"] == "SSL"
+    assert loaded.spec.kafka.options == {"security.protocol": "SSL"} and options_of(loaded)[0]["kafka.security.protocol"] == "SSL"
 
 
 def test_brokers_under_the_name_that_the_client_has_for_them_are_the_bootstrap(load: Load) -> None:
@@ -178,12 +165,9 @@ query = "up"
     assert "hunter2" not in str(loaded.declared)
 
 
-def test_the_cpu_table_is_a_prometheus_query(load: Load) -> None:
+def test_the_cpu_table_is_a_prometheus_query_and_executors_are_asked_unless_the_owner_says_no(load: Load) -> None:
     text = '[cpu]\nprometheus = "http://prometheus:9090"\nquery = "sum by (pod) (x)"\nlabel = "pod"\n'
     assert load(text + ANY_JOB).spec.cpu_query == CpuQuery(url="http://prometheus:9090", query="sum by (pod) (x)", label="pod")
-
-
-def test_executors_elsewhere_are_asked_for_their_cpu_unless_the_owner_says_no(load: Load) -> None:
     assert load(ANY_JOB).spec.ask_executors_cpu
     asked_no_one = load("[cpu]\nask_executors = false\n" + ANY_JOB).spec
     assert not asked_no_one.ask_executors_cpu and asked_no_one.cpu_query is None

@@ -165,12 +165,9 @@ def test_a_reading_interval_that_is_set_holds_on_any_cluster(load: Load, written
         assert load(f'master = "{master}"\n{SMALL}\n[settings]\nreading_interval_s = {written}').spec.config.reading_interval_s == seconds
 
 
-def test_options_with_dots_are_the_same_with_and_without_quotes_and_under_options(load: Load) -> None:
+def test_options_may_have_dots_and_the_names_of_anything_but_the_keys_of_the_table(load: Load) -> None:
     for written in ('kafka.group.id = "a"', '"kafka.group.id" = "a"', 'options."kafka.group.id" = "a"', 'options.kafka.group.id = "a"'):
         assert load(SMALL.replace('"trace"', f'"other"\n{written}')).spec.sources[0].options == {"kafka.group.id": "a"}
-
-
-def test_options_may_have_the_names_of_anything_but_the_keys_of_the_table(load: Load) -> None:
     names = ("columns", "schema_", "copy", "model_config", "name", "json")
     written = "\n".join(f'{each} = "x"' for each in names)
     source = load(SMALL.replace('"trace"', f'"x"\n{written}')).spec.sources[0]
@@ -207,30 +204,20 @@ def test_secrets_are_in_the_job_and_not_in_what_is_declared(load: Load) -> None:
     assert "hunter2" not in repr(loaded)
 
 
-def test_a_secret_file_is_found_beside_the_job_file(load: Load, tmp_path: Path) -> None:
+def test_a_secret_file_is_found_beside_the_job_file_and_a_byte_order_mark_does_not_matter(load: Load, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("hunter2\n")
     loaded = load(SMALL.replace('"trace"', '"jdbc"\npassword = "${file:password}"'))
-    assert loaded.spec.sources[0].options["password"] == "hunter2"
-    assert loaded.secrets == {"hunter2"}
+    assert loaded.spec.sources[0].options["password"] == "hunter2" and loaded.secrets == {"hunter2"}
+    assert load("\ufeff" + SMALL).spec.queries[0].sources == ("source",)
 
 
-def test_the_environment_can_give_numbers_too(load: Load) -> None:
-    text = '[limits]\nmax_executors = "${env:MOST}"\n[settings]\nhold_s = "${env:HOLD}"\n' + SMALL.replace(
-        "[query]", '[query]\nminimum_accuracy = "${env:SHARE}"'
-    )
-    spec = load(text, MOST="6", HOLD="90", SHARE="0.75").spec
+def test_the_environment_can_give_numbers_too_and_that_of_the_process_is_the_default(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SMALL.replace("[query]", '[query]\nminimum_accuracy = "${env:SHARE}"')
+    spec = load('[limits]\nmax_executors = "${env:MOST}"\n[settings]\nhold_s = "${env:HOLD}"\n' + text, MOST="6", HOLD="90", SHARE="0.75").spec
     assert (spec.limits.max_executors, spec.config.hold_s, spec.queries[0].minimum_accuracy) == (6, 90, 0.75)
-
-
-def test_the_environment_of_the_process_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "PENSTOCK_TEST_NAME", "from-outside")
-    (tmp_path / "job.py").touch()
     (tmp_path / "job.toml").write_text('name = "${env:PENSTOCK_TEST_NAME}"\n' + SMALL)
     assert load_job(tmp_path / "job.toml").spec.name == "from-outside"
-
-
-def test_a_file_saved_with_a_byte_order_mark_is_read(load: Load) -> None:
-    assert load("\ufeff" + SMALL).spec.queries[0].sources == ("source",)
 
 
 def test_the_scaffold_of_penstock_init_is_a_job(tmp_path: Path) -> None:

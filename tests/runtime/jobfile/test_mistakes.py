@@ -174,9 +174,11 @@ def test_a_file_whose_tables_do_not_go_together_is_refused(tmp_path: Path, text:
     assert line(tmp_path, text) == said
 
 
-def test_a_function_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_function_file_that_is_not_there_or_that_no_file_can_be_is_named(tmp_path: Path) -> None:
     text = SOURCES + QUERY.replace("job.py", "code/none.py") + '[queries.a.sink]\nforeach_batch = "/none.py:write"'
     assert line(tmp_path, text) == f'queries.a.function: found "code/none.py:f", but there is no file {tmp_path}/code/none.py (and 1 more)'
+    for name in ("x" * 300, "a\\u0000b"):
+        assert "but there is no file" in line(tmp_path, SOURCES + QUERY.replace("job.py", f"{name}.py") + SINK)
 
 
 @pytest.mark.parametrize(
@@ -249,8 +251,7 @@ def test_no_traceback_of_a_mistake_shows_what_a_secret_resolves_to(tmp_path: Pat
         load_job(tmp_path / "job.toml", environ={"S": SECRET})
     except UserMistake as mistake:
         assert SECRET not in "".join(traceback.format_exception(mistake))
-        assert mistake.__cause__ is None
-        assert mistake.__context__ is None
+        assert mistake.__cause__ is None and mistake.__context__ is None
     else:
         pytest.fail("a mistake was expected")
 
@@ -283,8 +284,3 @@ def test_any_tree_of_values_is_a_job_or_one_line(tmp_path: Path, tree: dict[str,
         assert str(mistake).startswith(f"{tmp_path}/job.toml: ")
         assert "not valid TOML" not in str(mistake)
         assert "\n" not in str(mistake)
-
-
-def test_a_function_file_whose_name_no_file_can_have_is_not_there(tmp_path: Path) -> None:
-    for name in ("x" * 300, "a\\u0000b"):
-        assert "but there is no file" in line(tmp_path, SOURCES + QUERY.replace("job.py", f"{name}.py") + SINK)

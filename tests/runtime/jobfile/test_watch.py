@@ -33,12 +33,6 @@ def refused(found: Reread | None) -> str:
     return found.event.reason
 
 
-def test_a_file_that_stays_is_loaded_once_and_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looking = watch(tmp_path, 'mode = "shadow"')
-    monkeypatch.setattr("penstock.runtime.jobfile.watch.load_job", lambda *_, **__: pytest.fail("it was read again"))
-    assert [looking() for _ in range(3)] == [None] * 3
-
-
 def test_a_changed_file_changes_the_mode_with_its_difference(tmp_path: Path) -> None:
     looking = watch(tmp_path)
     write(tmp_path, 'mode = "active"\nask_expiry = "5m"')
@@ -50,11 +44,14 @@ def test_a_changed_file_changes_the_mode_with_its_difference(tmp_path: Path) -> 
     assert looking() is None
 
 
-def test_the_next_difference_is_counted_from_the_last(tmp_path: Path) -> None:
+def test_a_difference_is_counted_from_the_last_and_seen_also_before_the_first_look(tmp_path: Path) -> None:
     looking = watch(tmp_path)
     for mode, before in (("shadow", "observe"), ("ask", "shadow"), ("active", "ask")):
         write(tmp_path, f'mode = "{mode}"')
         assert changed(looking()).changes == (("mode", before, mode),)
+    looking = AutopilotWatch(loaded(tmp_path), FakeClock())
+    write(tmp_path, 'mode = "ask"')
+    assert changed(looking()).changes == (("mode", "observe", "ask"),)
 
 
 def test_parameters_and_known_events_are_named(tmp_path: Path) -> None:
@@ -70,10 +67,13 @@ def test_parameters_and_known_events_are_named(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_comment_or_another_spelling_is_no_change(tmp_path: Path) -> None:
+def test_a_file_that_stays_is_loaded_once_and_another_spelling_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looking = watch(tmp_path, 'ask_expiry = "10m"')
     write(tmp_path, "# nothing new\nask_expiry = 600")
     assert looking() is None
+    looking = watch(tmp_path, 'mode = "shadow"')
+    monkeypatch.setattr("penstock.runtime.jobfile.watch.load_job", lambda *_, **__: pytest.fail("it was read again"))
+    assert [looking() for _ in range(3)] == [None] * 3
 
 
 def test_other_tables_wait_for_a_restart_and_are_named_once(tmp_path: Path) -> None:
@@ -132,18 +132,11 @@ def test_a_file_that_is_gone_keeps_the_old_and_is_reported_once(tmp_path: Path) 
     path = tmp_path / "job.toml"
     text = path.read_text()
     path.unlink()
-    assert refused(looking()) == f"{path}: the file is gone"
-    assert looking() is None
+    assert refused(looking()) == f"{path}: the file is gone" and looking() is None
     path.write_text(text)
     assert looking() is None
     path.unlink()
     assert refused(looking()) == f"{path}: the file is gone"
-
-
-def test_a_change_between_the_load_and_the_first_look_is_seen(tmp_path: Path) -> None:
-    looking = AutopilotWatch(loaded(tmp_path), FakeClock())
-    write(tmp_path, 'mode = "ask"')
-    assert changed(looking()).changes == (("mode", "observe", "ask"),)
 
 
 def test_no_secret_is_in_the_event(tmp_path: Path) -> None:
@@ -203,8 +196,7 @@ def test_what_can_be_read_but_once_is_not_looked_at_again(tmp_path: Path) -> Non
     job = loaded(tmp_path)
     job.path.unlink()
     os.mkfifo(job.path)
-    looking = AutopilotWatch(job, FakeClock())
-    assert looking() is None
+    assert AutopilotWatch(job, FakeClock())() is None
 
 
 def test_a_running_controller_follows_the_file(tmp_path: Path) -> None:

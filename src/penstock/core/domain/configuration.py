@@ -16,7 +16,7 @@ Value = int | float | Trigger | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryConfiguration:
-    """The knobs of one query. `partitions` None keeps the number that the checkpoint has; `kept_share` below 1 sheds rows."""
+    """The knobs of one query. `partitions` None keeps the number that the checkpoint has; `kept_share` below 1 sheds rows (no plant applies it yet)."""
 
     trigger: Trigger = Trigger()
     rate_limit_rows_per_s: float | None = None

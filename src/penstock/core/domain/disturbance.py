@@ -10,7 +10,7 @@ UNANNOUNCED: Final = "unannounced"
 AnyDisturbance = DisturbanceKind | Literal["unannounced"]
 
 SURVIVED: Final[tuple[DisturbanceKind, ...]] = ("executor_loss", "query_restart")
-"""Failures whose end the controller sees: it dies with the driver."""
+"""Failures that the controller outlives."""
 FAILURES: Final[tuple[AnyDisturbance, ...]] = (*SURVIVED, "driver_restart")
 """Disturbances that make the job repeat what was not committed; a task retry or a live rescale does not."""
 RESCALES: Final[tuple[DisturbanceKind, ...]] = ("rescale_down", "rescale_up")

@@ -46,7 +46,7 @@ class CpuQuery:
 
 
 PROMISED_SHARE = 0.95
-"""The share of rows for which a latency is promised: it is the 95th percentile."""
+"""Share of rows for which a latency is promised: the 95th percentile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

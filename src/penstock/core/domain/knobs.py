@@ -15,7 +15,7 @@ from penstock.core.domain.units import count_words, duration_words, parse_rate_r
 from penstock.core.errors import UserMistake
 
 Scope = Literal["job", "query"]
-Applied = Literal["live", "after a commit", "at a boundary", "by re-partitioning"]
+Applied = Literal["live", "after a commit", "by re-partitioning", "not yet"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +84,6 @@ def _share(text: str) -> float:
         raise UserMistake(f'found {text!r}, a share such as "60%" is allowed') from None
 
 
-def _at_least_one(value: int) -> str | None:
-    return None if value >= 1 else "at least 1 is allowed"
-
-
 def _rate(text: str) -> float | None:
     return None if text == "none" else parse_rate_rows_per_s(text)
 
@@ -102,10 +98,6 @@ def _restarts(before: Any, after: Any) -> DisturbanceKind | None:
     return "reconfiguration"
 
 
-def _rescales(before: int, after: int) -> DisturbanceKind | None:
-    return "rescale_up" if after > before else "rescale_down"
-
-
 KNOBS: dict[str, Knob] = {
     knob.name: knob
     for knob in (
@@ -118,8 +110,8 @@ KNOBS: dict[str, Knob] = {
             applied="live",
             parse=_whole,
             show=str,
-            refuse=_at_least_one,
-            costs=_rescales,
+            refuse=lambda value: None if value >= 1 else "at least 1 is allowed",
+            costs=lambda before, after: "rescale_up" if after > before else "rescale_down",
             bounds="within the limits of the job",
             command="scale",
             example="3",
@@ -175,7 +167,7 @@ KNOBS: dict[str, Knob] = {
             scope="query",
             unit="share",
             meaning="share of the arriving rows that a query keeps under overload",
-            applied="live",
+            applied="not yet",
             parse=_share,
             show=lambda value: f"{value:.0%}",
             refuse=lambda value: None if 0.0 < value <= 1.0 else "a share above 0 and up to 100% is allowed",
@@ -185,3 +177,5 @@ KNOBS: dict[str, Knob] = {
     )
 }
 """By name, in the order in which changes are described."""
+APPLIED = frozenset(knob.name for knob in KNOBS.values() if knob.applied != "not yet")
+NOT_YET = {knob.name: "no plant applies it yet" for knob in KNOBS.values() if knob.applied == "not yet"}

@@ -9,7 +9,7 @@ from typing import Literal
 from penstock.core.domain.configuration import Configuration
 
 PredictionKind = Literal["capacity", "latency", "forecast", "recovery", "recovery_bound", "learnt_recovery"]
-"""A bound is the recovery from a failure at the worst moment: only more than it is an error. What was learnt from recoveries (Khaos's M_R) decides nothing."""
+"""A bound is the recovery from a failure at the worst moment: only more than it is an error. `learnt_recovery` (Khaos's M_R) is only graded."""
 UNITS: Mapping[PredictionKind, str] = {
     "capacity": "rows/s",
     "latency": "s",

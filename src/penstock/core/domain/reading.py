@@ -160,10 +160,7 @@ class Reading:
 
 
 def rescales(readings: Sequence[Reading]) -> int:
-    """Changes of the number of executors that was asked for, by readings in the order of time: what a policy decided, or an operator wanted.
-
-    Executors that come late, or are lost, or are sent away once more because they were too many, change nothing of that.
-    """
+    """Return how often the requested number of executors changed. Late, lost and surplus executors do not count."""
     return sum(before.executors_requested != after.executors_requested for before, after in pairwise(readings))
 
 

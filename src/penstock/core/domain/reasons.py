@@ -41,10 +41,10 @@ POLICIES_SAY: Mapping[str, str] = {
 GUARDS_SAY: Mapping[str, str] = {
     "calendar": "{value} wanted, the calendar asks for {limit}",
     "hours": "{value} wanted, changes are not allowed at this hour",
-    "ineffective": "{value} wanted, more than {limit} brought nothing",
+    "ineffective": "{value} wanted, more than {limit} had no effect",
     "latency": "{value} s predicted, {limit} s promised",
     "limits": "{value} wanted, {limit} allowed",
-    "only": "{value} wanted, only changes the other way are allowed from {limit}",
+    "only": "{value} wanted, from {limit} only changes in the other direction are allowed",
     "quota": "{value} wanted, the quota is {limit}",
     "rejected": "{value} wanted, an operator rejected it; it is not proposed again for {limit} s",
     "slower_down": "{value} wanted, {limit} was needed within the window",

@@ -52,11 +52,11 @@ def shares_around(knots: Floats, delays: Floats, shares: Floats) -> Floats:
 
 
 Outputs = tuple[tuple[float, OutputSample], ...]
-"""Output records, each with when it was heard, in seconds."""
+"""Output records, each with the time of its report."""
 
 
 def recent_outputs(earlier: Outputs, at_s: float, new: Sequence[OutputSample], window_s: float) -> Outputs:
-    """The records written within `window_s` of the newest, and heard as lately: a sink that fell silent has no latency, nor has one stray stamp the last word.
+    """Return the records written within `window_s` of the newest and reported within `window_s` of now; older ones, and those with a wrong clock, drop out.
 
     >>> first = recent_outputs((), 10.0, [OutputSample(wall_s=100.0, latency_s=0.1, rows=1.0)], window_s=15.0)
     >>> [told_s for told_s, _ in recent_outputs(first, 20.0, [OutputSample(wall_s=110.0, latency_s=0.1, rows=1.0)], window_s=15.0)]

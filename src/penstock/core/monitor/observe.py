@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from penstock.core.config import Config
 from penstock.core.domain.configuration import knobs_of
+from penstock.core.domain.knobs import NOT_YET
 from penstock.core.domain.reading import BatchParts, ExecutorReading, PartitionReading, QueryReading, Reading, total
 from penstock.core.monitor.facts import BatchFact, Observation, PartitionFact, QueryFacts
 from penstock.core.monitor.flow import Live, batched_flow, continuous_flow, executor_rates, followed, lag_seconds, waiting_rows
@@ -151,33 +152,17 @@ def read_query(query: QueryFacts, memory: Memory, window: Window | None, config:
     else:
         flow = batched_flow(query, window, recent, arrival, slots)
     return QueryReading(
-        name=query.name,
-        state=query.state,
-        **knobs_of(query),
-        batch_id=last.batch_id if last else None,
-        batches=len(window.batches) if window else 0,
-        since_commit_s=at_s - last.committed_s if last else None,
-        uptime_s=0.0 if query.started_s is None else at_s - query.started_s,
-        arrival_rows_per_s=arrival,
-        throughput_rows_per_s=flow.throughput_rows_per_s,
-        lag_rows=flow.lag_rows,
-        lag_s=lag_seconds(flow.lag_rows, arrival, query.oldest_waiting_s),
-        excess_lag_rows=flow.excess_lag_rows,
-        latency=flow.latency,
-        clock_skew_s=flow.clock_skew_s,
-        batch=batch_parts(window),
-        busyness=flow.busyness,
+        name=query.name, state=query.state, **knobs_of(query), batch_id=last.batch_id if last else None, batches=len(window.batches) if window else 0,
+        since_commit_s=at_s - last.committed_s if last else None, uptime_s=0.0 if query.started_s is None else at_s - query.started_s,
+        arrival_rows_per_s=arrival, throughput_rows_per_s=flow.throughput_rows_per_s, lag_rows=flow.lag_rows,
+        lag_s=lag_seconds(flow.lag_rows, arrival, query.oldest_waiting_s), excess_lag_rows=flow.excess_lag_rows, latency=flow.latency,
+        clock_skew_s=flow.clock_skew_s, batch=batch_parts(window), busyness=flow.busyness,
         stages=stage_readings(window, None if query.is_real_time else slots) if window and window.length_s > 0 else (),
-        state_rows=last.state_rows if last else None,
-        state_memory_bytes=last.state_memory_bytes if last else None,
-        failures=query.failures,
-        unable=dict(query.unable),
-        in_batch_rows=query.in_batch_rows,
-        boundary_pause_s=next((batch.pause_s for batch in reversed(batches) if batch.pause_s is not None), None),
-        replayed_rows=query.replayed_rows,
-        source_partitions=partition_readings(query.source_partitions, memory.partitions[query.name], window_s),
-        slots_held=query.slots_held,
-    )
+        state_rows=last.state_rows if last else None, state_memory_bytes=last.state_memory_bytes if last else None, failures=query.failures,
+        unable={**NOT_YET, **query.unable}, in_batch_rows=query.in_batch_rows,
+        boundary_pause_s=next((batch.pause_s for batch in reversed(batches) if batch.pause_s is not None), None), replayed_rows=query.replayed_rows,
+        source_partitions=partition_readings(query.source_partitions, memory.partitions[query.name], window_s), slots_held=query.slots_held,
+    )  # fmt: skip
 
 
 def batch_parts(window: Window | None) -> BatchParts | None:

@@ -20,12 +20,11 @@ def proposed(proposals: Proposals, decision: Decision, decision_id: int, at_s: f
         number=proposals.next_number, decision_id=decision_id, configuration=decision.configuration, before=decision.current, at_s=at_s,
         expires_s=at_s + autopilot.scaled(autopilot.ask_expiry_s), policy=decision.policy, guarded=guarded,
     )  # fmt: skip
-    return replace(proposals, open=new, next_number=new.number + 1), [*ended, announced(new, decision)]
+    return replace(proposals, open=new, next_number=new.number + 1), [*ended, announced(new)]
 
 
-def announced(proposal: Proposal, decision: Decision) -> Proposed:
-    made_s, ends_s = proposal.at_s, proposal.expires_s
-    return Proposed(at_s=made_s, policy=proposal.policy, decision_id=proposal.decision_id, proposal=proposal.number, change=decision.change, expires_s=ends_s)
+def announced(made: Proposal) -> Proposed:
+    return Proposed(at_s=made.at_s, policy=made.policy, decision_id=made.decision_id, proposal=made.number, change=made.change, expires_s=made.expires_s)
 
 
 def without_proposal(proposals: Proposals, at_s: float, how: End, who: str = "") -> tuple[Proposals, list[Event]]:

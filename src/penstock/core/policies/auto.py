@@ -41,7 +41,7 @@ class Auto:
     def decide(self, seen: Assessment) -> Decision:
         memory = seen.memory if isinstance(seen.memory, AutoMemory) else AutoMemory()
         for policy in self._suited(seen):
-            decision = policy.decide(replace(seen, memory=self._memory_of(policy, memory)))
+            decision = policy.decide(replace(seen, memory=memory.ds2 if policy is self.ds2 else memory.hpa if policy is self.hpa else None))
             memory = _with(memory, decision.memory)
             if decision.why.code not in UNREADY:
                 next_after_s = policy.period_s if decision.next_after_s is None else decision.next_after_s
@@ -55,9 +55,6 @@ class Auto:
         named = decider.partition(":")[2]
         mine = next((policy for policy in (self.phoebe, self.daedalus, self.ds2, self.hpa) if policy.name == named), None)
         return () if mine is None else predicted_by(mine, seen, configuration, named)
-
-    def _memory_of(self, policy: Policy, memory: AutoMemory) -> PolicyMemory | None:
-        return memory.ds2 if policy is self.ds2 else memory.hpa if policy is self.hpa else None
 
     def _suited(self, seen: Assessment) -> Iterator[Policy]:
         """Return the policies that suit the job, the best first."""

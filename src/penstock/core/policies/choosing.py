@@ -85,7 +85,7 @@ def executors_filled(seen: Assessment) -> int | None:
 def wanted_within(earlier: tuple[Wanted, ...], at_s: float, executors: int, current: int, window_s: float) -> tuple[Wanted, ...]:
     """Return what the policy wanted within the window, this one included; the first time ever the present number counts too.
 
-    What it recommended does not do in place of that: a recommendation is the largest of what was wanted before it, and would stay so for ever.
+    Earlier recommendations cannot replace it: each is a maximum already, and would never fall.
     """
     if window_s <= 0.0:
         return ()

@@ -1,7 +1,7 @@
 """The `[autopilot]` table of a job file, or of a script: what the owner allows the autopilot."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +28,9 @@ class AutopilotBuilder:
     mistakes: Mistakes
 
     def autopilot(self, table: AutopilotTable, limits: Limits) -> Autopilot:
-        numbers = {each.name: getattr(table, AUTOPILOT_KEYS[each.name]) for each in fields(Autopilot) if "meaning" in each.metadata}
-        autopilot = Autopilot(
-            mode=table.mode,
-            policy=self._policy(table.policy),
-            parameters=self._parameters(table.policy, table.parameters),
-            only=table.only,
-            max_step=table.max_step,
-            quota_executors=table.quota_executors,
-            hours=table.hours,
-            exclude=table.exclude,
-            calendar=self._calendar(table.calendar),
-            guards=table.guards,
-            downtime_s=table.downtime,
-            executor_cpu_cores=table.executor_cpu_cores,
-            fallback_executors=table.fallback_executors,
-            rollback=table.rollback,
-            **numbers,
-        )
+        known = {name: getattr(table, key) for name, key in AUTOPILOT_KEYS.items() if key in AutopilotTable.model_fields}
+        known |= {"policy": self._policy(table.policy), "parameters": self._parameters(table.policy, table.parameters)}
+        autopilot = Autopilot(**{**known, "calendar": self._calendar(table.calendar)})
         if table.policy in PROFILED and table.profile is None:
             self.mistakes.add((TABLE, "profile"), f'missing, the policy {table.policy} decides by a profile of the job: name its file, or policy = "auto"')
         if not self.mistakes.within("limits"):

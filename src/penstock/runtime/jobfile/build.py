@@ -124,23 +124,14 @@ class Builder:
         limits = self._limits(table.limits)
         autopilot = AutopilotBuilder(folder=self.folder, mistakes=self.mistakes)
         spec = JobSpec(
-            name=table.name or default_name,
-            folder=str(self.folder),
-            checkpoint=absolute(self.folder, table.checkpoint),
+            name=table.name or default_name, folder=str(self.folder), checkpoint=absolute(self.folder, table.checkpoint),
             sources=tuple(self._source(name, each, kafka) for name, each in table.sources.items()),
-            queries=tuple(self._query(name, each, table.sources, kafka) for name, each in table.queries.items()),
-            master=table.master,
-            limits=limits,
+            queries=tuple(self._query(name, each, table.sources, kafka) for name, each in table.queries.items()), master=table.master, limits=limits,
             promises=Promises(latency_p95_s=table.promises.latency_p95, recovery_s=table.promises.recovery),
-            autopilot=autopilot.autopilot(table.autopilot, limits),
-            profile=autopilot.profile(table.autopilot),
-            config=_config(table),
-            spark_conf=self._spark_conf(table),
-            metrics_address=table.metrics,
-            kafka=kafka,
-            cpu_query=self._cpu_query(table.cpu),
+            autopilot=autopilot.autopilot(table.autopilot, limits), profile=autopilot.profile(table.autopilot), config=_config(table),
+            spark_conf=self._spark_conf(table), metrics_address=table.metrics, kafka=kafka, cpu_query=self._cpu_query(table.cpu),
             ask_executors_cpu=table.cpu.ask_executors,
-        )
+        )  # fmt: skip
         check_targets(spec, self.mistakes)
         return spec
 
@@ -175,16 +166,10 @@ class Builder:
         if table.trigger.kind == "real_time" and table.rate_limit is not None:
             self.mistakes.add((*keys, "rate_limit"), "none is allowed with a real-time trigger: Spark reads rows as they come then, and keeps to no limit")
         return QuerySpec(
-            name=name,
-            function=code(self.folder, table.function, (*keys, "function"), self.mistakes),
-            sources=self._sources_of(table, keys, sources),
-            sink=self._sink(table.sink, (*keys, "sink"), kafka),
-            trigger=table.trigger,
-            rate_limit_rows_per_s=table.rate_limit,
-            output_mode=table.output_mode,
-            priority=table.priority,
-            minimum_accuracy=table.minimum_accuracy,
-        )
+            name=name, function=code(self.folder, table.function, (*keys, "function"), self.mistakes), sources=self._sources_of(table, keys, sources),
+            sink=self._sink(table.sink, (*keys, "sink"), kafka), trigger=table.trigger, rate_limit_rows_per_s=table.rate_limit, output_mode=table.output_mode,
+            priority=table.priority, minimum_accuracy=table.minimum_accuracy,
+        )  # fmt: skip
 
     def _sources_of(self, table: QueryTable, query: Keys, there_are: Collection[str]) -> tuple[str, ...]:
         keys = (*query, "sources")

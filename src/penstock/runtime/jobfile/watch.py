@@ -83,7 +83,7 @@ class AutopilotWatch:
         changes = autopilot_changes(self._autopilot, autopilot, self._declared, declared)
         anew = job.spec.profile != self._profile
         if anew:
-            changes = (*changes, profile_change(self._declared, declared))
+            changes = (*changes, ("profile", _words(_table(self._declared), "profile"), _words(_table(declared), "profile")))
         is_news = bool(changes) or waiting != self._waiting
         self._autopilot, self._profile, self._declared, self._waiting = autopilot, job.spec.profile, declared, waiting
         if not is_news:
@@ -143,10 +143,6 @@ def autopilot_changes(before: Autopilot, now: Autopilot, declared_before: Declar
         else:
             found.append((key, _words(written, key), _words(rewritten, key)))
     return tuple(found)
-
-
-def profile_change(declared_before: Declared, declared_now: Declared) -> Change:
-    return ("profile", _words(_table(declared_before), "profile"), _words(_table(declared_now), "profile"))
 
 
 def other_tables(declared_before: Declared, declared_now: Declared) -> tuple[str, ...]:

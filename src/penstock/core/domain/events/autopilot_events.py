@@ -13,11 +13,10 @@ from penstock.core.domain.prediction import UNITS, Prediction, PredictionKind, s
 from penstock.core.domain.units import duration_words
 
 EFFECTS: dict[Effect, str] = {
-    "kept": "as it is",
     "shadow": "in shadow: nothing was changed",
     "proposed": "proposed, waiting for an answer",
     "approved": "approved",
-    "asked": "asked of the cluster",
+    "asked": "instructed",
     "held": "an operator holds it",
     "guarded": "a guard kept the configuration",
 }
@@ -129,7 +128,7 @@ class RolledBack(Consequence):
 
     def words(self) -> str:
         change = difference(self.before, self.configuration)
-        harm = "moved its knobs" if change.queries else "given executors away"
+        harm = "moved its knobs" if change.queries else "reduced the executors"
         why = {
             "broken_promises": f"{short(self.value)} promises were broken after it had {harm}",
             "wrong_predictions": f"its predictions were off by {'?' if self.value is None else f'{self.value:.0%}'} on average",
@@ -154,8 +153,8 @@ class ScalingIneffective(Consequence):
 
     def words(self) -> str:
         moved = f"{short(self.throughput_before_rows_per_s)} -> {short(self.throughput_after_rows_per_s)} rows/s"
-        now = "kept all the same" if self.kept else "taken back"
-        return f"executors {self.before} -> {self.after}{naming(' of ', self.policy)} brought nothing ({moved}), {now}: {self.bottleneck.words()}"
+        now = "kept" if self.kept else "taken back"
+        return f"executors {self.before} -> {self.after}{naming(' of ', self.policy)} had no effect ({moved}), {now}: {self.bottleneck.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +268,7 @@ class FitFailed(AutopilotEvent):
     reason: str
 
     def words(self) -> str:
-        return f"fit {self.fit_number}{naming(' for ', self.policy)} came to nothing: {self.reason}"
+        return f"fit {self.fit_number}{naming(' for ', self.policy)} failed: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

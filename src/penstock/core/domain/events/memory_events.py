@@ -14,7 +14,7 @@ class MemoryLost(Event):
     reason: str
 
     def words(self) -> str:
-        return f"Penstock cannot remember ({self.reason}); the job and its observation go on"
+        return f"the history cannot be written ({self.reason}); the job and its observation go on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class MemoryRegained(Event):
     forgotten: int
 
     def words(self) -> str:
-        return f"Penstock remembers again; {self.forgotten} rows of history were lost"
+        return f"the history is written again; {self.forgotten} rows were lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

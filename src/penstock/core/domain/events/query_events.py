@@ -63,7 +63,7 @@ class QueryUnwatched(Event):
     cause: str
 
     def words(self) -> str:
-        return f"query {self.query} could not be looked after, which is tried again: {self.cause}"
+        return f"the supervisor failed on query {self.query} and tries again: {self.cause}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,8 +86,7 @@ class OnlineArima:
         expected = self.expected
         if expected is None or self.origin is None:
             return replace(self, history=())
-        recursion = self._recursion()
-        shock = sum(weight * past for weight, past in zip(recursion, reversed(self.shocks), strict=False))
+        shock = sum(weight * past for weight, past in zip(self._recursion(), reversed(self.shocks), strict=False))
         history = (*self.history, expected - self.origin)[-self.lags - self.differences :]
         shocks = (*self.shocks, shock)[-self.lags - self.differences :]
         return replace(self, history=history, ahead=self.ahead + 1, shocks=shocks, spread=self.spread + shock**2)
@@ -123,8 +122,7 @@ class OnlineArima:
 
     def _regressors(self) -> Floats:
         """Return 1 and the last differences, newest first."""
-        changes = np.diff(np.array(self.history), n=self.differences)
-        return np.concatenate([[1.0], changes[: -self.lags - 1 : -1]])
+        return np.concatenate([[1.0], np.diff(np.array(self.history), n=self.differences)[: -self.lags - 1 : -1]])
 
     def _carried(self) -> float:
         """Return the next value if its d-th difference were 0: the extrapolated polynomial through the last d values."""

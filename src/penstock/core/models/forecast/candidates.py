@@ -122,8 +122,7 @@ class Harmonic:
             change = _newton_step(rest, time, speed)
             speed = np.clip(speed + np.clip(change, -LARGEST_REFINEMENT * speed, LARGEST_REFINEMENT * speed), slowest, fastest)
         weights = _fitted(_basis(speed, time), rest)
-        ahead = _basis(speed, np.arange(1.0, horizon + 1))
-        return np.asarray(middle + np.einsum("khi,ki->kh", ahead, weights))
+        return np.asarray(middle + np.einsum("khi,ki->kh", _basis(speed, np.arange(1.0, horizon + 1)), weights))
 
 
 def _basis(speed: Floats, time: Floats) -> Floats:
@@ -140,8 +139,7 @@ def _fitted(basis: Floats, values: Floats) -> Floats:
 
 def _best_speed(rest: Floats, time: Floats, speeds: Floats) -> Floats:
     """Return for each row the speed whose sinusoid explains most of it."""
-    spans = np.linalg.qr(_basis(speeds, time))[0]
-    explained = np.square(np.einsum("kn,pni->pki", rest, spans)).sum(axis=2)
+    explained = np.square(np.einsum("kn,pni->pki", rest, np.linalg.qr(_basis(speeds, time))[0])).sum(axis=2)
     return np.asarray(speeds[np.argmax(explained, axis=0)])
 
 
