@@ -196,7 +196,7 @@ class LawColumns:
         return np.where(left_s > 0, np.fmin(by_cost, by_limit), 0.0)
 
     def settled_s(self, rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints) -> Floats:
-        """Return T of the batch that repeats itself at a constant rate W, with a column for each scale-out, rate and interval.
+        """Return T of the batch that repeats itself at a constant rate W, with a column for each number of executors, rate and interval.
 
         Its rows are n = W*max(i,T) with T = T(n,s): T = a + g*W*i while that is at most i, else the fixed point T = a/(1 - g*W), where g is the cost of a
         row. The second is above C(s,i): the interval is not kept, but latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows. Beyond, T
