@@ -2,7 +2,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import psutil
 import pytest
@@ -12,9 +11,12 @@ from penstock.core.domain.fault import Fault
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.cpu import BACKEND
-from penstock.spark.executor_faults import ExecutorFaults
+from penstock.spark.executor_faults import ExecutorFaults, freezing
 
 APPLICATION = "app-of-this-test"
+EXPERIMENTER = (
+    "from penstock.spark.executor_faults import freezing; import sys, time; held = freezing(int(sys.argv[1]), None); print(flush=True); time.sleep(99)"
+)
 
 
 @pytest.fixture
@@ -47,8 +49,6 @@ def test_a_frozen_executor_goes_on_when_undone_or_after_its_duration(executors: 
     assert faults.inject(Fault(kind="freeze", duration_s=0.2)).executor_id == "10", "one that is frozen is not struck again"
     wait_until(lambda: psutil.Process(executors[0].pid).status() == psutil.STATUS_SLEEPING)
     assert process.status() == psutil.STATUS_STOPPED
-    faults.undo(replace(frozen, process_started_s=1.0))
-    assert process.status() == psutil.STATUS_STOPPED, "another process that has its id is left alone"
     for _ in range(2):
         faults.undo(frozen)
     wait_until(lambda: process.status() == psutil.STATUS_SLEEPING)
@@ -57,3 +57,17 @@ def test_a_frozen_executor_goes_on_when_undone_or_after_its_duration(executors: 
 def test_a_query_cannot_be_made_to_fail() -> None:
     with pytest.raises(UserMistake, match="kill or freeze"):
         ExecutorFaults(APPLICATION, SteadyClock()).inject(Fault(kind="restart"))
+
+
+def test_a_freeze_ends_with_an_experimenter_that_is_killed_and_is_refused_for_a_process_that_is_gone(executors: list[subprocess.Popen[bytes]]) -> None:
+    process = psutil.Process(executors[0].pid)
+    with subprocess.Popen([sys.executable, "-c", EXPERIMENTER, str(process.pid)], stdout=subprocess.PIPE) as experimenter:
+        assert experimenter.stdout is not None and experimenter.stdout.readline()
+        frozen = process.status()
+        experimenter.kill()
+    assert frozen == psutil.STATUS_STOPPED
+    wait_until(lambda: process.status() == psutil.STATUS_SLEEPING)
+    executors[0].kill()
+    executors[0].wait(10)
+    with pytest.raises(NotReachable, match="before it could be frozen"):
+        freezing(process.pid, None)

@@ -25,7 +25,7 @@ from penstock.core.redaction import Redactor
 Value = TypeVar("Value")
 
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}
-_shapes: dict[type[Any], tuple[tuple[str, str, bool], ...]] = {}
+_shapes: dict[type[Any], tuple[tuple[str, bool], ...]] = {}
 
 
 class DecodeError(ValueError):
@@ -97,18 +97,18 @@ def _plain(value: Any, redact: Callable[[str], str], floats: bool = False, witho
         case tuple() | list():
             return [_plain(each, redact, floats) for each in value]
         case _ if hasattr(value, "__dataclass_fields__"):
-            return {key: _plain(getattr(value, name), redact, inner) for name, key, inner in _shape(type(value)) if name not in without}
+            return {name: _plain(getattr(value, name), redact, inner) for name, inner in _shape(type(value)) if name not in without}
         case Mapping():
             return {_plain(key, redact): _plain(each, redact, floats) for key, each in value.items()}
     raise TypeError(f"the history cannot hold a {type(value).__name__}")
 
 
-def _shape(kind: type[Any]) -> tuple[tuple[str, str, bool], ...]:
-    """Return the fields of a class, each with its stored name (the alias that Pydantic reads), and whether all its numbers are declared as floats."""
+def _shape(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
+    """Return the fields of a class, each with whether all its numbers are declared as floats."""
     if kind not in _shapes:
         hints = get_type_hints(kind)
-        kinds = [(each.name, each.metadata.get("alias", each.name), set(_innermost(hints[each.name]))) for each in fields(kind)]
-        _shapes[kind] = tuple((name, key, float in inner and int not in inner) for name, key, inner in kinds)
+        kinds = {each.name: set(_innermost(hints[each.name])) for each in fields(kind)}
+        _shapes[kind] = tuple((name, float in inner and int not in inner) for name, inner in kinds.items())
     return _shapes[kind]
 
 

@@ -1,6 +1,6 @@
 """A profile of a job: latencies measured with chosen numbers of executors at chosen rates."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 
 
@@ -8,7 +8,7 @@ from math import isfinite
 class ProfileSeen:
     """The average latency of some executors at one rate; `valid` is whether they kept up, where that is known."""
 
-    executors: int = field(metadata={"alias": "scaleout"})
+    executors: int
     rate_rows_per_s: float
     latency_s: float
     valid: bool | None = None

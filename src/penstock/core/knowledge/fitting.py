@@ -21,7 +21,7 @@ class FitAsked:
     number: int
     load: LoadForecast | None = None
     profile: LatencyByExecutors | None = None
-    executor_counts: tuple[int, ...] = field(default=(), metadata={"alias": "sizes"})
+    executor_counts: tuple[int, ...] = ()
     most_rows_per_s: float = 0.0
     recoveries: Mapping[DisturbanceKind, RecoveryRegression] = field(default_factory=dict)
     interval_s: float = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Self
@@ -36,7 +36,7 @@ class BatchMeasured:
 
     rows: float
     duration_s: float
-    executors: int = field(metadata={"alias": "scaleout"})
+    executors: int
     skew: float = 1.0
     """Longest task over the mean task."""
     tasks: int | None = None

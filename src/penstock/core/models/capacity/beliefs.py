@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Beliefs:
 class Remembered:
     """The line of capacity over utilisation with one number of executors, from `readings` readings, the newest of them at `at_s`."""
 
-    executors: int = field(metadata={"alias": "scaleout"})
+    executors: int
     at_s: float
     readings: float
     line: CapacityLine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -55,7 +55,7 @@ class CapacityMeasured:
 class CapacityMoments:
     """All measurements with one number of executors; `m2` is the sum of squared deviations from their mean."""
 
-    executors: int = field(metadata={"alias": "scaleout"})
+    executors: int
     count: int
     mean: float
     m2: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Stay:
     readings: one that came g seconds after the one before it counts g / `averaging_s`, at most 1. `highest_utilization` is the most of the busiest worker.
     """
 
-    executors: int = field(metadata={"alias": "scaleout"})
+    executors: int
     at_s: float
     names: tuple[str, ...]
     columns: tuple[tuple[float, ...], ...]

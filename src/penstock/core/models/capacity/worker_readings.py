@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
@@ -33,7 +33,7 @@ class WorkersReading:
     """All workers of a job at one moment; `since_change_s` is the time since workers last came, went or restarted, None if unknown."""
 
     at_s: float
-    executors: int = field(metadata={"alias": "scaleout"})
+    executors: int
     since_change_s: float | None
     workers: tuple[WorkerReading, ...]
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -41,7 +41,7 @@ class LatencyMeasured:
     interval_s: float
     rate_rows_per_s: float
     latency_s: float
-    executors: int = field(default=1, metadata={"alias": "scaleout"})
+    executors: int = 1
 
     def __post_init__(self) -> None:
         if not (0 <= self.interval_s < math.inf and 0 <= self.rate_rows_per_s < math.inf and 0 < self.latency_s < math.inf and self.executors >= 1):

@@ -1,7 +1,7 @@
 """Phoebe's M_L as a table: computed by a slow fit, looked up in every turn."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 from operator import and_
 from typing import Self
@@ -33,7 +33,7 @@ class LatencyTable:
     (Expected(latency_s=5.0, valid=False), Expected(latency_s=1.5, valid=True))
     """
 
-    executor_counts: tuple[int, ...] = field(metadata={"alias": "sizes"})
+    executor_counts: tuple[int, ...]
     rates_rows_per_s: tuple[float, ...]
     latency_s: tuple[tuple[float, ...], ...]
     valid: tuple[tuple[bool, ...], ...]

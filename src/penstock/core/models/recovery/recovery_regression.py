@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self
 
@@ -27,7 +27,7 @@ class RecoverySeen:
     interval_s: float
     rate_rows_per_s: float
     recovery_s: float
-    executors: int | None = field(default=None, metadata={"alias": "scaleout"})
+    executors: int | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.interval_s < math.inf and 0 <= self.rate_rows_per_s < math.inf and 0 < self.recovery_s < math.inf):
@@ -84,7 +84,7 @@ class RecoveryTable:
     """
 
     interval_s: float
-    executor_counts: tuple[int, ...] = field(metadata={"alias": "sizes"})
+    executor_counts: tuple[int, ...]
     rates_rows_per_s: tuple[float, ...]
     recovery_s: tuple[tuple[float, ...], ...]
     low_s: tuple[tuple[float, ...], ...]
