@@ -189,14 +189,16 @@ def test_a_slow_start_is_left_out_of_the_comparison() -> None:
 
 
 def test_a_query_that_failed_is_restarted_again_and_an_executor_that_was_lost_is_lost_again() -> None:
-    seen = micro_batches(replace(JOB, failed_s=12.0), faults=(Fault(at_s=START_S + 501.0, kind="restart"), Fault(at_s=START_S + 1202.0)))
+    kills = (Fault(at_s=START_S + 1202.0), Fault(at_s=START_S + 1502.0))
+    seen = micro_batches(replace(JOB, failed_s=12.0), faults=(Fault(at_s=START_S + 501.0, kind="restart"), *kills))
     restarted = QueryRestarted(at_s=START_S + 513.0, query="query", attempt=1, downtime_s=12.0, cause="a task failed")
     other = QueryRestarted(at_s=START_S + 700.0, query="side", attempt=1, downtime_s=90.0, cause="a task failed")
     found = calibrated(seen.readings, [*seen.events, restarted, other], CONFIG)
-    assert [(fault.kind, fault.at_s - START_S) for fault in found.faults] == [("restart", pytest.approx(501.0)), ("kill", pytest.approx(1202.0, abs=5.0))]
+    at_s = [("restart", pytest.approx(501.0)), ("kill", pytest.approx(1202.0, abs=5.0)), ("kill", pytest.approx(1502.0, abs=5.0))]
+    assert [(fault.kind, fault.at_s - START_S) for fault in found.faults] == at_s
     assert batch_settings(found).failed_s == 12.0
     lived = rerun(found, seen.readings, CONFIG)
-    assert [each.kind for each in lived.record.struck] == ["restart", "kill"] and lived.error.latency_p95 == pytest.approx(0.0, abs=0.1)
+    assert [each.kind for each in lived.record.struck] == ["restart", "kill", "kill"] and lived.error.latency_p95 == pytest.approx(0.0, abs=0.1)
     assert lived.record.seconds().down.sum() == pytest.approx(12.0)
 
 

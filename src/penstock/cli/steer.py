@@ -24,6 +24,7 @@ WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until i
 HOW: dict[Applied, str] = {
     "live": "Queries keep running; with fewer executors, queries in Real-Time Mode stop and start once.",
     "after a commit": "The query stops right after a commit and starts again from its checkpoint.",
+    "at a boundary": "The change waits for the boundary of a batch.",
     "by re-partitioning": "The query stops right after a commit, its state is re-partitioned, and it starts again.",
 }
 

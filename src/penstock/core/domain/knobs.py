@@ -15,7 +15,7 @@ from penstock.core.domain.units import count_words, duration_words, parse_rate_r
 from penstock.core.errors import UserMistake
 
 Scope = Literal["job", "query"]
-Applied = Literal["live", "after a commit", "by re-partitioning", "not yet"]
+Applied = Literal["live", "after a commit", "at a boundary", "by re-partitioning", "not yet"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
