@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from changes import scaled_to
+from changes import rescaled, scaled_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import knowing, of, proposing, terms, trying, wants
@@ -163,7 +163,7 @@ def test_a_second_rejection_does_not_free_the_configuration_of_the_first() -> No
         return hear(replace(knowledge, proposals=replace(knowledge.proposals, open=proposal)), [REJECT], at_s, ASK)[0]
 
     both = rejected(rejected(OPEN, 10.0, PROPOSAL), 20.0, proposing(6, number=8))
-    assert [quiet_for_s(both.proposals, scaled_to(each), 30.0) for each in (4, 5, 6)] == [0.0, 580.0, 590.0]
+    assert [quiet_for_s(both.proposals, rescaled(3, each), 30.0) for each in (4, 5, 6)] == [0.0, 580.0, 590.0]
     kept = rejected(both, 615.0, proposing(7, number=9, expires_s=1e4)).proposals.rejected
     assert [each.configuration.executors for each in kept] == [6, 7], "one whose time is over is forgotten"
 
@@ -212,7 +212,7 @@ def test_a_proposal_about_executors_outlives_a_change_of_a_trigger_and_does_not_
     allowed, _ = follow_owner(replace(turned, last=blank_reading(19.0)), 20.0, terms("ask", quota_executors=4), "thumb")
     assert allowed.proposals.open is not None and allowed.proposals.open.configuration == scaled_to(4, a="5s")
     rejected = hear(turned, [REJECT], 20.0, ASK)[0].proposals
-    assert [quiet_for_s(rejected, scaled_to(executors, a="5s"), 30.0) for executors in (4, 5)] == [0.0, 590.0]
+    assert [quiet_for_s(rejected, rescaled(3, executors), 30.0) for executors in (4, 5)] == [0.0, 590.0]
 
 
 def test_an_approval_does_not_reach_beyond_what_the_owner_allows_by_then() -> None:

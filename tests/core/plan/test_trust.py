@@ -221,8 +221,8 @@ def test_observe_forgets_all_but_a_pause_and_the_last_rescale() -> None:
 def test_a_policy_that_takes_over_decides_at_once_and_neither_reads_nor_answers_for_another() -> None:
     for name in ("thumb", "thumb:ds2"):
         knowledge = knowing(decided=replace(wants(3), policy=name), memory=OwnMemory(), next_s=50.0)
-        assert settle_policy(knowledge, "thumb") == knowledge
-        assert settle_policy(knowledge, "hpa").schedule == Schedule(mode="active")
+        assert settle_policy(knowledge, "thumb", 60.0) == (knowledge, [])
+        assert settle_policy(knowledge, "hpa", 60.0)[0].schedule == Schedule(mode="active")
     blamed = knowing(own_scale_down_s=5.0, broken_s=(6.0, 7.0), errors=(2.0, 2.0), failed_in_a_row=2, analyze_from_s=99.0, decided=wants(3))
-    after = settle_policy(blamed, "hpa")
+    after, _ = settle_policy(blamed, "hpa", 60.0)
     assert (after.trust, after.schedule.analyze_from_s) == (Trust(), None)
