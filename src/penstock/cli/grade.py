@@ -38,7 +38,8 @@ def grade(
     """Compare predictions with what was measured. Predictions are of four kinds: capacity, latency, forecast and recovery."""
     with HistoryReader.open(history_of(job, file)) as reader:
         since_s = since(last, reader.span())
-        found = grades(events_of(reader, since_s))
+        events = events_of(reader, since_s)
+        found = grades(events)
         nothing = "" if found else why_ungraded(reader, since_s)
         knowledge = reader.knowledge() if models else None
     scores = () if knowledge is None else model_scores(knowledge.learnt)

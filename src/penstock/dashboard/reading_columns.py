@@ -39,7 +39,8 @@ def series(readings: Sequence[Reading], events: Sequence[Event] = (), at_most: i
     ordered = sorted(readings, key=lambda reading: reading.at_s)
     rows = [(*_row(reading), decided) for reading, decided in zip(ordered, decided_executors(ordered, events), strict=True)]
     table = np.array(rows, dtype=np.float64).reshape(len(ordered), 1 + len(AVERAGED) + len(WORST))
-    return Series(**dict(zip(("at_s", *AVERAGED, *WORST), _with_gaps(_folded(table, at_most)).T, strict=True)))
+    columns = _with_gaps(_folded(table, at_most)).T
+    return Series(**dict(zip(("at_s", *AVERAGED, *WORST), columns, strict=True)))
 
 
 def decided_executors(readings: Sequence[Reading], events: Sequence[Event]) -> list[int | None]:

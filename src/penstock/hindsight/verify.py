@@ -78,7 +78,8 @@ def again(known: Keyframe, inputs: Inputs, policy: Policy | None) -> tuple[tuple
 
 def first_difference(reader: HistoryReader, row: TurnRow, replayed: Sequence[str]) -> Difference:
     """Return the first difference. The record has only marks of the output; the words are looked up among the events of that time."""
-    found, line = next((found, line) for found, line in zip_longest(row.marks, replayed) if line is None or mark(line) != found)
+    pairs = zip_longest(row.marks, replayed)
+    found, line = next((found, line) for found, line in pairs if line is None or mark(line) != found)
     recorded = next((each for each in lines_at(reader, row.at_s) if mark(each) == found), None)
     return Difference(turn=row.number, at_s=row.at_s, recorded=recorded, replayed=line)
 

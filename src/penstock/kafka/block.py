@@ -55,7 +55,8 @@ def values_of(batch: pa.RecordBatch, form: str) -> list[bytes | None]:
     parts: list[pa.Array | pa.Scalar] = []
     for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
         parts += [pa.scalar(f"{',' if i else '{'}{json.dumps(name)}:"), as_json(column)]
-    return list(pc.binary_join_element_wise(*parts, pa.scalar("}"), "").cast(pa.binary()).to_pylist())
+    joined = pc.binary_join_element_wise(*parts, pa.scalar("}"), "")
+    return list(joined.cast(pa.binary()).to_pylist())
 
 
 def as_json(column: pa.Array) -> pa.Array:

@@ -185,6 +185,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _escaped(value: str) -> str:
-    units = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").encode("utf-16-be")
+    plain = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    units = plain.encode("utf-16-be")
     ascii_text = "".join(chr(unit) if unit < 128 else f"\\u{unit:04x}" for unit in (int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)))
     return f"\\{ascii_text}" if ascii_text.startswith(" ") else ascii_text

@@ -135,7 +135,8 @@ def runs(first: int, end: int, records: int = RUN_RECORDS) -> list[tuple[int, in
     count = end - first
     if count <= RUNS * records:
         return [(first, end)] if count > 0 else []
-    return [(begin, begin + records) for begin in (first + count * i // RUNS for i in range(RUNS))]
+    begins = [first + count * i // RUNS for i in range(RUNS)]
+    return [(begin, begin + records) for begin in begins]
 
 
 def arrival_of(value: bytes | None, headers: Any, field: str) -> float | None:

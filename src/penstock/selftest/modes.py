@@ -77,7 +77,8 @@ def measure_modes(rate_rows_per_s: float, turns: int, seconds: float, progress: 
         results = []
         for mode, trigger in MODES.items():
             enter(job, tail, trigger)
-            results.append(result_of(mode, seen[mode], recover(job, tail, latency_in(seen[mode]).p99_s)))
+            normal_s = latency_in(seen[mode]).p99_s
+            results.append(result_of(mode, seen[mode], recover(job, tail, normal_s)))
             progress(turns * len(MODES) + len(results), steps)
     return ModesResult(rate_rows_per_s=rate_rows_per_s, turns=turns, modes=tuple(results))
 

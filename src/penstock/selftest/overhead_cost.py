@@ -98,7 +98,8 @@ def overhead_of(starts: Sequence[Start], *, rows_per_turn: int, cores: int) -> O
     >>> round(found.driver_extra_cpu_cores, 4), round(found.by_clock.share, 4), round(found.by_work.upper_90, 4)
     (0.02, 0.0294, 0.0294)
     """
-    loop_cores = max(0.0, fmean(busy_cores(start.plain) - busy_cores(start.alone) for start in starts if start.alone))
+    loops = [busy_cores(start.plain) - busy_cores(start.alone) for start in starts if start.alone]
+    loop_cores = max(0.0, fmean(loops))
     costs = tuple((usual_cost(start, "wall_s"), usual_cost(start, "work_s")) for start in starts)
     return Overhead(
         starts=len(starts),

@@ -157,7 +157,8 @@ class Turns:
 
     def writer(self, session: SparkSession) -> Any:
         """Return the query, which takes tens of microseconds for each row; one task reads one file, so that both executors stay busy."""
-        session.conf.set("spark.sql.files.maxPartitionBytes", str(max(file.stat().st_size for file in self._fuel.files)))
+        largest = max(file.stat().st_size for file in self._fuel.files)
+        session.conf.set("spark.sql.files.maxPartitionBytes", str(largest))
         reader = session.readStream.schema("value LONG, timestamp TIMESTAMP").option("maxFilesPerTrigger", TASKS)
         rows = reader.parquet(f"{self._inbox}/*")
         text = sf.repeat(sf.lpad(sf.col("value").cast("string"), 8, "0"), REPEATED)

@@ -95,7 +95,8 @@ def measure_speed(progress: Callable[[int, int], None]) -> Speed:
 def usual_turn_ms(policy: str) -> float:
     """Return the median CPU time of a turn in milliseconds after the learning turns."""
     job = LargeJob(EXECUTORS, policy)
-    return median([job.turn_ms() for _ in range(LEARNING_TURNS + TIMED_TURNS)][LEARNING_TURNS:])
+    turns_ms = [job.turn_ms() for _ in range(LEARNING_TURNS + TIMED_TURNS)]
+    return median(turns_ms[LEARNING_TURNS:])
 
 
 def simulated_s(trace: Path, policy: str) -> float:

@@ -42,7 +42,8 @@ class Crew:
     @property
     def waves(self) -> float:
         """The time at which the last task is done."""
-        alone = waves(self.tasks, len(self.executors) * self.slots_each)
+        slots = len(self.executors) * self.slots_each
+        alone = waves(self.tasks, slots)
         if not self.newcomers:
             return float(alone)
         last = bisect_left(range(alone), self.tasks, key=self._done)

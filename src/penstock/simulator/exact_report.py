@@ -79,7 +79,8 @@ def late_spans(record: Record, first: int, finished_s: FloatArray, latency_s: Fl
     second = np.clip(np.ceil(finished_s - start_s).astype(int) - 1, 0, count - 1)
     finished = np.bincount(second, weights=rows, minlength=count)
     on_time = np.bincount(second, weights=np.where(latency_s <= promised_s, rows, 0.0), minlength=count)
-    late = np.where(finished > 0, on_time < PROMISED_SHARE * finished, record.column("oldest_s", first) > promised_s)
+    waited = record.column("oldest_s", first) > promised_s
+    late = np.where(finished > 0, on_time < PROMISED_SHARE * finished, waited)
     return [(start_s + number, start_s + number + 1.0) for number in np.flatnonzero(late).tolist()]
 
 

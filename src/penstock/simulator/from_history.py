@@ -92,7 +92,8 @@ def of_query(readings: Sequence[Reading], name: str) -> Seen:
 
 def kind_of(seen: Seen) -> Plant:
     """Return how the query ran for most of the time."""
-    return "continuous" if 2 * sum(query.trigger.kind == "real_time" for _, query in seen) > len(seen) else "micro_batch"
+    flowing = sum(query.trigger.kind == "real_time" for _, query in seen)
+    return "continuous" if 2 * flowing > len(seen) else "micro_batch"
 
 
 def of_kind(seen: Seen, kind: Plant) -> Seen:

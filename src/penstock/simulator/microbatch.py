@@ -100,7 +100,8 @@ class MicroBatchEngine:
 
     def _start(self, query: MicroBatchQuery) -> None:
         running = self._pool.running
-        query.start(self._now_s, running, self._hung_s, first_task=any(each.executor_id in self._unused for each in running))
+        first_task = any(each.executor_id in self._unused for each in running)
+        query.start(self._now_s, running, self._hung_s, first_task=first_task)
         self._unused.clear()
 
     def _commit(self, query: MicroBatchQuery) -> None:

@@ -61,7 +61,8 @@ class Checkpoint:
         content = None if batch is None else self._files.read(f"{self.path}/offsets/{batch}")
         if content is None:
             return None
-        return tuple(json.loads(line) if line.strip() not in ("-", "") else None for line in content.decode().splitlines()[2:])
+        lines = content.decode().splitlines()[2:]
+        return tuple(json.loads(line) if line.strip() not in ("-", "") else None for line in lines)
 
 
 class CheckpointFolder:

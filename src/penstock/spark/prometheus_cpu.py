@@ -120,7 +120,8 @@ class Server:
 
     def problem(self, reason: str) -> str:
         """Return one line on what went wrong, without user and password."""
-        return self.redactor.text(" ".join(f"Prometheus at {self.place}: {reason}".split()))[:LONGEST_PROBLEM]
+        line = " ".join(f"Prometheus at {self.place}: {reason}".split())
+        return self.redactor.text(line)[:LONGEST_PROBLEM]
 
 
 def ask(server: Server, query: CpuQuery, timeout_s: float) -> Answer:

@@ -95,7 +95,8 @@ class QueryReader:
         tasks = live.tasks_of(report.batch_id)
         if tasks is not None and rows:
             self._order = order_of(tasks.rows, rows) or self._order
-        fact = batch_fact(report, rows=None if rows is None else sum(rows.values()), stages=stages)
+        total = None if rows is None else sum(rows.values())
+        fact = batch_fact(report, rows=total, stages=stages)
         return replace(fact, pause_s=live.pause_before_s(report.batch_id)) if self.query.is_real_time else fact
 
     def _outputs(self) -> tuple[OutputSample, ...]:

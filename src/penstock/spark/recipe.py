@@ -80,5 +80,6 @@ def observed(frame: Any, index: int, arrival_column: str | None) -> Any:
     """Return the source's DataFrame with its arrival times observed: Spark reports their quantiles with every batch; rows pass unchanged."""
     if arrival_column is None:
         return frame
-    quantiles = F.percentile_approx(F.unix_micros(F.col(arrival_column).cast("timestamp")), list(ARRIVAL_PROBABILITIES), 500)
+    micros = F.unix_micros(F.col(arrival_column).cast("timestamp"))
+    quantiles = F.percentile_approx(micros, list(ARRIVAL_PROBABILITIES), 500)
     return frame.observe(f"{OBSERVED}{index}", F.count(F.lit(1)).alias("rows"), quantiles.alias("arrivals"))

@@ -115,7 +115,8 @@ def open_session(
     refuse_connect()
     master = embedded_master or find_master(job.master)
     refuse_silent_master(master)
-    refuse_dynamic_allocation((given_settings() | dict(job.spark_conf)).get("spark.dynamicAllocation.enabled"))
+    given = given_settings() | dict(job.spark_conf)
+    refuse_dynamic_allocation(given.get("spark.dynamicAllocation.enabled"))
     if master is not None and master.startswith(("spark://127.0.0.1", "local")):
         # On this machine, executors use this interpreter; elsewhere its path means nothing.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -38,7 +38,8 @@ class TraceSource(DataSource):
         return "trace"
 
     def schema(self) -> StructType:
-        made = as_batch(row_maker(self.options)(np.arange(1, dtype=np.int64), 0)).schema
+        maker = row_maker(self.options)
+        made = as_batch(maker(np.arange(1, dtype=np.int64), 0)).schema
         front = pa.schema([("position", pa.int64()), ("arrival", pa.timestamp("us", tz="UTC"))])
         return from_arrow_schema(pa.schema([*front, *made]))
 

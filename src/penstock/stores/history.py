@@ -175,7 +175,8 @@ class History:
     def _write(self, entry: Entry, at_s: float) -> tuple[Event, ...]:
         if entry.knowledge is not None:
             self._unsaved, self._learnt = entry.knowledge, entry.knowledge.learnt
-        gap = (self._lost, MemoryRegained(at_s=at_s, forgotten=self._forgotten)) if self._lost else ()
+        regained = MemoryRegained(at_s=at_s, forgotten=self._forgotten)
+        gap = (self._lost, regained) if self._lost else ()
         whole = replace(
             entry, knowledge=self._unsaved, events=(*gap, *entry.events), learnt=self._learnt_due(entry, at_s), 
             keyframe_by=self._recorder if self._keyframe_due(entry) else None,

@@ -99,5 +99,6 @@ def make_rows(maker: RowMaker, seed: int, first: int, last: int, arrival_of: Any
     for begin in range(first, last, CHUNK_ROWS):
         positions = np.arange(begin, min(begin + CHUNK_ROWS, last), dtype=np.int64)
         made = as_batch(maker(positions, seed))
-        arrival = pa.array(np.rint(arrival_of(positions) * 1e6).astype(np.int64)).cast(pa.timestamp("us", tz="UTC"))
+        micros = np.rint(arrival_of(positions) * 1e6).astype(np.int64)
+        arrival = pa.array(micros).cast(pa.timestamp("us", tz="UTC"))
         yield pa.RecordBatch.from_arrays([pa.array(positions), arrival, *made.columns], names=[*FRONT, *made.schema.names])

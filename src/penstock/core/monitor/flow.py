@@ -76,7 +76,8 @@ def batched_flow(query: QueryFacts, window: Window | None, recent: Sequence[Batc
     lag = waiting_rows(query.newest_rows, query.processed_rows)
     excess = 0.0 if lag == 0 else None
     if lag is not None and arrival is not None and recent:
-        excess = max(0.0, lag - healthy_lag_rows(arrival, query.trigger.interval_s, max(batch.duration_s for batch in recent)))
+        longest_s = max(batch.duration_s for batch in recent)
+        excess = max(0.0, lag - healthy_lag_rows(arrival, query.trigger.interval_s, longest_s))
     latency, skew_s = latency_of(window.batches) if window else (None, None)
     measured = window if window and window.length_s > 0 else None
     untouched = 0.0 if query.idle_s is not None and not recent else None

@@ -89,7 +89,8 @@ def tasks_now(seen: Assessment, known: Mapping[str, int]) -> int | None:
 
 def batch_takes_s(seen: Assessment) -> float | None:
     """Return how long a batch takes: as read, and at least as long as one has run already that does not end."""
-    return max((each for each in (seen.batch_s, *map(running_s, seen.reading.queries)) if each is not None), default=None)
+    known = (seen.batch_s, *map(running_s, seen.reading.queries))
+    return max((each for each in known if each is not None), default=None)
 
 
 def running_s(query: QueryReading) -> float | None:

@@ -31,7 +31,8 @@ class ArrivalSlice:
         """Return the wall times at which these rows arrive."""
         if len(positions) and not self.first <= int(positions.min()) <= int(positions.max()) < self.end:
             raise ValueError(f"positions {positions.min()} to {positions.max()} are not all in {self.first} to {self.end - 1}")
-        return self.start_s + self.pieces.time_of(np.minimum((positions - self.first).astype(np.float64), self.pieces.rows[-1]))
+        due = np.minimum((positions - self.first).astype(np.float64), self.pieces.rows[-1])
+        return self.start_s + self.pieces.time_of(due)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,7 +66,8 @@ def _explain(error: ErrorDetails, tree: dict[str, Any], mistakes: Mistakes) -> N
 
 
 def _missing_words(keys: Keys, tree: dict[str, Any]) -> str:
-    fields = {_key(name, field): field for name, field in _table_at(keys[:-1]).model_fields.items()}
+    table = _table_at(keys[:-1])
+    fields = {_key(name, field): field for name, field in table.model_fields.items()}
     needed = next((each.allowed for each in fields[str(keys[-1])].metadata if isinstance(each, Kind)), "a table")
     beside: Any = tree
     for key in keys[:-1]:

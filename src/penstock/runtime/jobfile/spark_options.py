@@ -54,7 +54,8 @@ def absolute(folder: Path, path: str) -> str:
     >>> absolute(Path("/jobs"), "../data"), absolute(Path("/jobs"), "hdfs://nn/data"), absolute(Path("/jobs"), "file:/data")
     ('/data', 'hdfs://nn/data', 'file:/data')
     """
-    return path if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path) or not path else os.path.normpath(folder / path)
+    is_uri = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path)
+    return path if is_uri or not path else os.path.normpath(folder / path)
 
 
 def code(folder: Path, text: str, keys: Keys, mistakes: Mistakes) -> str:

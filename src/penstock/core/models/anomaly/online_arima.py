@@ -86,7 +86,8 @@ class OnlineArima:
         expected = self.expected
         if expected is None or self.origin is None:
             return replace(self, history=())
-        shock = sum(weight * past for weight, past in zip(self._recursion(), reversed(self.shocks), strict=False))
+        recursion = self._recursion()
+        shock = sum(weight * past for weight, past in zip(recursion, reversed(self.shocks), strict=False))
         history = (*self.history, expected - self.origin)[-self.lags - self.differences :]
         shocks = (*self.shocks, shock)[-self.lags - self.differences :]
         return replace(self, history=history, ahead=self.ahead + 1, shocks=shocks, spread=self.spread + shock**2)
@@ -122,7 +123,8 @@ class OnlineArima:
 
     def _regressors(self) -> Floats:
         """Return 1 and the last differences, newest first."""
-        return np.concatenate([[1.0], np.diff(np.array(self.history), n=self.differences)[: -self.lags - 1 : -1]])
+        changes = np.diff(np.array(self.history), n=self.differences)
+        return np.concatenate([[1.0], changes[: -self.lags - 1 : -1]])
 
     def _carried(self) -> float:
         """Return the next value if its d-th difference were 0: the extrapolated polynomial through the last d values."""

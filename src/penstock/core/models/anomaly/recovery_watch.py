@@ -133,7 +133,8 @@ class RecoveryWatch:
         deviation = self.lag_s.deviation
         if seen.lag_rows is None or seen.workload_rows_per_s is None or deviation is None or self.lag_s.count < FEWEST:
             return False
-        return seen.lag_rows > seen.workload_rows_per_s * max(self.lag_s.mean + self.sigmas * deviation, LAG_TOLERANCE_S)
+        usual_s = self.lag_s.mean + self.sigmas * deviation
+        return seen.lag_rows > seen.workload_rows_per_s * max(usual_s, LAG_TOLERANCE_S)
 
     def _in_health(self, seen: FlowSeen, standing: Standing) -> RecoveryWatch:
         if standing == "behind" and max(self.keeping_up.readings, self.lag_s.count) >= FEWEST:

@@ -169,8 +169,7 @@ def _by_curve(points: Sequence[Point], executors: int, noise: float) -> Estimate
     curve = _above_zero(chosen(points), points, executors)
     value = curve.value_at(executors)
     if len(points) < 3:
-        spread = math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * min(abs(math.log2(executors / point.executors)) for point in points))
-        return student_estimate_by_ratio(value, spread, 4.0)
+        return student_estimate_by_ratio(value, _distant_spread(points, executors), 4.0)
     beyond = EXTRAPOLATION_SPREAD * _doublings_beyond(points, executors)
     spread = math.hypot(curve.relative_spread_at(executors), 0.5 * _other_form(curve, points, executors), beyond)
     straight, bend = student_estimate_by_ratio(value, spread, len(points) - 2.0), bend_of(curve, points, noise)
@@ -201,3 +200,8 @@ def _other_form(curve: Curve, points: Sequence[Point], executors: int) -> float:
 def _doublings_beyond(points: Sequence[Point], executors: int) -> float:
     """Doublings or halvings from the measured range to this number of executors; 0 within it."""
     return max(0.0, math.log2(executors / points[-1].executors), math.log2(points[0].executors / executors))
+
+
+def _distant_spread(points: Sequence[Point], executors: int) -> float:
+    doublings = min(abs(math.log2(executors / point.executors)) for point in points)
+    return math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * doublings)

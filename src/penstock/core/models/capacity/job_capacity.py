@@ -230,7 +230,8 @@ def _settled_stay(model: JobCapacity) -> Stay | None:
     """Return the present stay with its waiting readings, judged by what is known now."""
     if model.stay is None or not model.waiting:
         return model.stay
-    kept = [reading for reading, glitch in zip(model.waiting, glitches(*as_arrays(model.waiting)), strict=True) if not glitch]
+    off = glitches(*as_arrays(model.waiting))
+    kept = [reading for reading, glitch in zip(model.waiting, off, strict=True) if not glitch]
     return model.stay.learned(kept, model.half_life_s, model.averaging_s)
 
 

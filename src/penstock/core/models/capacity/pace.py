@@ -74,5 +74,6 @@ class Pace:
 
     def _with_overload(self, share: float) -> Pace:
         run = self.run.with_value(share)
-        pace = replace(self, run=run, errors=self.errors.with_one(share, self.share, PROFILE) if share > 0.0 else self.errors)
+        errors = self.errors.with_one(share, self.share, PROFILE) if share > 0.0 else self.errors
+        pace = replace(self, run=run, errors=errors)
         return replace(pace, overload=run, shown=0.0) if run.count >= SHORT_READINGS else pace

@@ -73,7 +73,8 @@ class History:
         if self.sampled is None:
             return list(wanted)
         known = self.end - len(self.values) + np.flatnonzero(self.sampled) + 1
-        return [int(origin) for origin in np.unique(known[np.searchsorted(known, wanted, side="right") - 1]) if origin >= first]
+        newest = np.unique(known[np.searchsorted(known, wanted, side="right") - 1])
+        return [int(origin) for origin in newest if origin >= first]
 
     def windows(self, origins: Sequence[int]) -> Floats:
         """Return the values that a forecast is made from at each of these bins, a row each."""

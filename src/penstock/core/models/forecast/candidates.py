@@ -122,7 +122,8 @@ class Harmonic:
             change = _newton_step(rest, time, speed)
             speed = np.clip(speed + np.clip(change, -LARGEST_REFINEMENT * speed, LARGEST_REFINEMENT * speed), slowest, fastest)
         weights = _fitted(_basis(speed, time), rest)
-        return np.asarray(middle + np.einsum("khi,ki->kh", _basis(speed, np.arange(1.0, horizon + 1)), weights))
+        ahead = _basis(speed, np.arange(1.0, horizon + 1))
+        return np.asarray(middle + np.einsum("khi,ki->kh", ahead, weights))
 
 
 def _basis(speed: Floats, time: Floats) -> Floats:
@@ -139,7 +140,8 @@ def _fitted(basis: Floats, values: Floats) -> Floats:
 
 def _best_speed(rest: Floats, time: Floats, speeds: Floats) -> Floats:
     """Return for each row the speed whose sinusoid explains most of it."""
-    explained = np.square(np.einsum("kn,pni->pki", rest, np.linalg.qr(_basis(speeds, time))[0])).sum(axis=2)
+    spans = np.linalg.qr(_basis(speeds, time))[0]
+    explained = np.square(np.einsum("kn,pni->pki", rest, spans)).sum(axis=2)
     return np.asarray(speeds[np.argmax(explained, axis=0)])
 
 

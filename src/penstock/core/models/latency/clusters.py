@@ -37,7 +37,8 @@ def lower_of_two(log_latencies: Floats) -> Flags:
     from sklearn.cluster import Birch
 
     labels = Birch(threshold=RESOLUTION, n_clusters=2).fit_predict(log_latencies.reshape(-1, 1))
-    return np.asarray(labels == int(np.argmin([float(np.mean(log_latencies[labels == label])) for label in (0, 1)])))
+    centres = [float(np.mean(log_latencies[labels == label])) for label in (0, 1)]
+    return np.asarray(labels == int(np.argmin(centres)))
 
 
 def are_two(log_latencies: Floats, lower: Flags, ratio: float = RATIO) -> bool:

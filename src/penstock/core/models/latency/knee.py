@@ -196,6 +196,7 @@ def _ceiling(found: Sequence[Knee], rate: Callable[[Knee, float], float]) -> Cei
     points: list[tuple[int, float]] = []
     for knee in found:
         if knee.first_unstable_rows_per_s is not None:
-            points.append((knee.executors, max([rate(knee, knee.first_unstable_rows_per_s), *(value for _, value in points)])))
+            here = rate(knee, knee.first_unstable_rows_per_s)
+            points.append((knee.executors, max([here, *(value for _, value in points)])))
     carried = tuple((knee.executors, knee.last_stable_rows_per_s) for knee in found if knee.last_stable_rows_per_s is not None)
     return Ceiling(points=tuple(points), carried=carried) if points else None

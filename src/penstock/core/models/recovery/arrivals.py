@@ -90,7 +90,8 @@ class Arrivals:
 
     def between(self, start_s: float, end_s: float) -> Arrivals:
         """Cut out a stretch of time; its last rate continues after it."""
-        points = [start_s, *(at_s for at_s in self.time_s if start_s < at_s < end_s), end_s]
+        inside = [at_s for at_s in self.time_s if start_s < at_s < end_s]
+        points = [start_s, *inside, end_s]
         return Arrivals.through(points, [self.rate_by(each) for each in points])
 
     def moved(self, by_s: float) -> Arrivals:

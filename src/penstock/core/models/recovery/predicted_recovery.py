@@ -164,5 +164,6 @@ def worst_case(
         if worst.recovery_s == math.inf:
             return worst
         at_s = now_s + number * step_s
-        worst = max(worst, WorstCase(at_s=at_s, recovery_s=recovery_at(arrivals, at_s)), key=lambda case: case.recovery_s)
+        each = WorstCase(at_s=at_s, recovery_s=recovery_at(arrivals, at_s))
+        worst = max(worst, each, key=lambda case: case.recovery_s)
     return worst

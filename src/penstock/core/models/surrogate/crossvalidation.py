@@ -61,7 +61,8 @@ def different_rows(points: Points, seen: Floats) -> Groups:
     [1, 0, 1]
     """
     executors = np.zeros(len(seen)) if points.executors is None else points.executors
-    return np.asarray(np.unique(np.column_stack([points.interval_s, points.rate, executors, seen]), axis=0, return_inverse=True)[1])
+    rows = np.column_stack([points.interval_s, points.rate, executors, seen])
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1])
 
 
 def folds(groups: Groups) -> Iterator[Flags]:
