@@ -36,7 +36,7 @@ test-beside:
 	@mkdir -p out; $(MAKE) --no-print-directory test-rest >out/test-rest.log 2>&1; code=$$?; cat out/test-rest.log; exit $$code
 
 test-rest: lint
-	$(RUN) $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
+	$(RUN) $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%) --durations=30
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
 	$(RUN) $(BIN)/python -m pytest -m long tests

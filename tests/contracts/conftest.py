@@ -8,7 +8,7 @@ from testbeds import Stage, continuous_stage, micro_batch_stage, spark_stage
 STAGES: list[Any] = ["micro_batch", "continuous", pytest.param("spark", marks=pytest.mark.spark)]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def on_spark(state_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     stage, testbed = spark_stage(tmp_path_factory.mktemp("original"))
     yield stage

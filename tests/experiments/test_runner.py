@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def test_a_cell_that_fails_is_named_in_one_line_and_run_again_the_next_time(tmp_
 
 
 LONG = """
-import sys
+import signal, sys
 from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, {tests!r})
@@ -116,6 +117,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.report.run_report import RunReport
 from penstock.experiments.runner import run_cells
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # one that the shell of a CI ignores stays ignored otherwise
     endless = replace(CELL, workload=Arrivals.through((0.0, 1e7), (200.0, 1500.0)))
     run_cells({{**CELLS, "endless": endless, "endless too": replace(endless, seed=1)}}, RunReport, Path({store!r}), processes=2)
 """
@@ -125,9 +127,13 @@ def test_an_interrupted_run_goes_on_and_leaves_no_process(tmp_path: Path) -> Non
     store, script = tmp_path / "cells.jsonl", tmp_path / "long.py"
     script.write_text(LONG.format(tests=str(Path(__file__).parents[1]), store=str(store)))
     process = subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True, start_new_session=True)
-    wait_until(lambda: len(CellStore(store, RunReport).known()) == 4, 60, "the short cells")
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    try:
+        wait_until(lambda: len(CellStore(store, RunReport).known()) == 4, 60, "the short cells")
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     assert "KeyboardInterrupt" in said and said.count("Traceback") == 1
     wait_until(lambda: not [each for each in psutil.process_iter() if os.getpgid(each.pid) == process.pid], 10, "the end of all its processes")
     assert run_cells(CELLS, RunReport, store).reused == 4
