@@ -274,7 +274,7 @@ DEAR = replace(event_logs.JOB, query="dear", row_s=4 * event_logs.JOB.row_s)
 SHARED = QueryGraph(queries=(GraphQuery(settings=replace(event_logs.JOB, query="cheap")), GraphQuery(settings=DEAR, share=1 / 3)))
 
 
-@pytest.fixture(scope="module", params=["fair", "fifo"])
+@pytest.fixture(scope="module", params=["fair", pytest.param("fifo", marks=pytest.mark.long)])
 def two_queries(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Audited:
     """The job of the log above, and a second query that reads a third of the rows, each of which costs four times as much."""
     lines = streaming_log(replace(SHARED, scheduler=request.param), length_s=900.0, executors=8)

@@ -1,6 +1,7 @@
 import signal
 from typing import Any
 
+import pytest
 from changes import changing, scaling
 from ledgers import positions_in
 
@@ -18,6 +19,7 @@ def all_rows(rows):
 """
 
 
+@pytest.mark.long
 def test_thousands_of_keyed_records_survive_rescales_restarts_and_kills_without_loss_or_doubling(plant: Any) -> None:
     plant.wait_until(lambda: len(plant.engine.pool.running()) >= 2, what="two executors")
     query = plant.query("job_q.py:all_rows", code=COUNTS, rate="sine(mean=600, amplitude=300, period=20)", partitions="2")
