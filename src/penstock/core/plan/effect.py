@@ -72,7 +72,7 @@ def begun_since(reading: Reading, since_s: float, window_s: float) -> bool:
 def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
     """Return knowledge with the configuration before the trial, as far as operator and owner allow it, and more executors blocked for a while.
 
-    Only knobs that the decisions on trial moved, and nobody else since, go back. The bottleneck is named in any case: more executors are no remedy. Where
+    Only knobs that still have the value of the decisions on trial go back. The bottleneck is named in any case: more executors are no remedy. Where
     the owner allows only a step back, the rest is on trial again.
     """
     assert knowledge.last is not None and knowledge.last.throughput_rows_per_s is not None
