@@ -68,6 +68,8 @@ def test_a_freeze_ends_with_an_experimenter_that_is_killed_and_is_refused_for_a_
     assert frozen == psutil.STATUS_STOPPED
     wait_until(lambda: process.status() == psutil.STATUS_SLEEPING)
     executors[0].kill()
-    executors[0].wait(10)
-    with pytest.raises(NotReachable, match="before it could be frozen"):
-        freezing(process.pid, None)
+    wait_until(lambda: process.status() == psutil.STATUS_ZOMBIE)
+    for _ in range(2):
+        with pytest.raises(NotReachable, match="before it could be frozen"):
+            freezing(process.pid, None)
+        executors[0].wait(10)

@@ -14,9 +14,14 @@ from penstock.ports import Clock
 from penstock.spark.cpu import ExecutorProcesses
 
 FREEZE = """
-import os, select, signal, sys
+import os, pathlib, select, signal, sys
 process, duration_s = os.pidfd_open(int(sys.argv[1])), float(sys.argv[2]) if sys.argv[2] else None
 signal.pidfd_send_signal(process, signal.SIGSTOP)
+stat = pathlib.Path("/proc", sys.argv[1], "stat")
+while (state := stat.read_text().rpartition(")")[2].split()[0]) not in "TZ" and not select.select([sys.stdin], [], [], 0.001)[0]:
+    pass
+if state == "Z":
+    sys.exit("the process has ended")
 print(flush=True)
 select.select([sys.stdin], [], [], duration_s)
 signal.pidfd_send_signal(process, signal.SIGCONT)
