@@ -99,6 +99,7 @@ class Fixed(Thumb):
 
     wanted: Configuration
     more: Mapping[str, Any] = field(default_factory=dict)
+    knobs: frozenset[str] = frozenset({"executors"})
 
     def decide(self, seen: Assessment) -> Decision:
         why = Comparison(code="smallest_that_holds")

@@ -162,7 +162,7 @@ def test_what_failed_is_said_and_not_asked_for_again() -> None:
     play = Job()
     play.plant.refusal = "no more machines"
     play.turn(scale(4), wish("trigger", "1s", "a"))
-    assert kinds(play.turn()) == ["InstructionFailed", "InstructionFailed"]
+    assert kinds(play.turn()) == ["InstructionFailed", "HoldEnded", "InstructionFailed", "HoldEnded"]
     assert [kinds(play.turn()) for _ in range(5)] == [["NothingToDo"]] * 5
     assert play.knowledge.desired == DECLARED and play.knowledge.holds == ()
     assert len(play.plant.performed) == 2

@@ -122,6 +122,15 @@ def test_a_knob_that_cannot_be_set_is_guarded_and_not_instructed(wanted: Configu
     assert play.knowledge.desired.of("trigger:a") == SLOW and [each.target for each in done.instructions] == targets
 
 
+@pytest.mark.parametrize(("knobs", "moved"), [(["executors"], []), (["executors", "trigger"], ["trigger:a"])])
+def test_where_executors_are_fixed_only_a_policy_of_other_knobs_is_asked(knobs: list[str], moved: list[str]) -> None:
+    play = job(scaled_to(3, a="10s"), scaled_to(4, a="1s"))
+    play.policy, play.known = replace(play.policy, knobs=frozenset(knobs)), {**play.known, "unable": {"executors": "local mode"}}
+    done = play.turn()
+    assert [[move.address for move in each.decision.change.moves] for each in of(Decided, done.events)] == ([moved] if moved else [])
+    assert [move.address for each in done.instructions for move in each.change.moves] == moved
+
+
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [

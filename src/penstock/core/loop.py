@@ -88,7 +88,7 @@ def steer(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | N
         knowledge, back = watch_trust(knowledge, at_s, terms)
         return knowledge, [*unmade, *back], None
     (knowledge, left), fresh = settle_policy(knowledge, policy.name, at_s), inputs.reading is not None
-    found = analyzed(knowledge, inputs, terms, policy, decides=fresh and is_due(knowledge, at_s, terms))
+    found = analyzed(knowledge, inputs, terms, policy, decides=fresh and is_due(knowledge, at_s, terms, policy))
     try:
         knowledge, planned = plan(found.knowledge, found.seen, found.events, at_s, terms, policy, fresh=fresh, bottleneck=bottleneck)
     except Exception as error:

@@ -92,7 +92,7 @@ class Desk:
 def is_taken(event: Event, who: str) -> bool:
     """Return whether the event says that a command of this operator was accepted."""
     if isinstance(event, HoldEnded):
-        return not event.expired
+        return event.how == "released"
     return isinstance(event, (CommandTaken, PolicyPaused, PolicyResumed, ProposalEnded)) and event.who == who
 
 

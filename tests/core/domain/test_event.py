@@ -26,7 +26,7 @@ BASES = {"AutopilotEvent", "Consequence", "InstructionEvent"}
 WHY = Comparison(code="partitions", value=2.0, limit=4.0)
 EXAMPLES: dict[str, Any] = {
     "str": "some words", "str | None": "some words", "int": 3, "float": 12.5, "bool": True, "float | None": 12.5, "int | None": 3, "Mode": "active",
-    "Effect": "asked", "End": "expired", "RollbackReason": "blind", "PredictionKind": "capacity", "Phase": "plan", "Comparison": WHY,
+    "Effect": "asked", "End": "expired", "EndOfHold": "failed", "RollbackReason": "blind", "PredictionKind": "capacity", "Phase": "plan", "Comparison": WHY,
     "Change": rescaled(2, 3), "Configuration": scaled_to(counts="5s"),
     "Decision": Decision(policy="hpa", configuration=scaled_to(3), current=scaled_to(2), why=WHY, guards=(WHY,)),
     "tuple[tuple[str, str, str], ...]": (("mode", "shadow", "active"),), "tuple[str, ...]": ("limits",),
@@ -62,11 +62,12 @@ def test_all_events_are_known_by_name() -> None:
     ("event", "words"),
     [
         (CommandTaken(at_s=10.0, who="ann", knob="executors", value="3", held_until_s=3610.0), "ann set executors to 3, held for 1h"),
-        (HoldEnded(at_s=1.0, knob="executors", value="3", expired=True), "the hold of executors at 3 has run out; the value stays until it is decided anew"),
+        (HoldEnded(at_s=1.0, knob="executors", value="3", how="expired"), "the hold of executors at 3 has run out; the value stays until it is decided anew"),
         (
-            HoldEnded(at_s=1.0, knob="executors", value="3", expired=False, who="ann"),
+            HoldEnded(at_s=1.0, knob="executors", value="3", how="released", who="ann"),
             "the hold of executors at 3 was released by ann; the value stays until it is decided anew",
         ),
+        (HoldEnded(at_s=1.0, knob="executors", value="3", how="failed"), "the hold of executors at 3 ends: the value could not be set"),
         (InstructionDone(at_s=1.0, number=1, knob="executors", took_s=2.34, delayed_rows=None), "executors done in 2.3 s, unknown delay"),
         (InstructionDone(at_s=1.0, number=1, knob="query:a", took_s=2.0, delayed_rows=20_000, note="slow"), "query:a done in 2.0 s, 20k rows delayed; slow"),
         (ExecutorsMissing(at_s=1.0, requested=4, running=2, waited_s=120.4), "4 executors were asked for, 2 run after 2m: going on with those"),

@@ -8,7 +8,7 @@ from changes import changing, rescaled, scaled_to, scaling
 from planned import knowing
 
 from penstock.core.domain.events.executor_events import ExecutorsMissing
-from penstock.core.domain.events.steering_events import InstructionDone, InstructionFailed
+from penstock.core.domain.events.steering_events import HoldEnded, InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, Instruction, Outcome, joined
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import QueryReading
@@ -65,7 +65,10 @@ def test_a_rescale_that_was_not_carried_out_is_no_disturbance_and_its_prediction
 
 def test_executors_that_failed_are_desired_as_they_are() -> None:
     after, events = take_outcomes(wishing(SCALE), [Outcome(number=1, done=False, took_s=1.0, reason="refused")], 10.0)
-    assert events == [InstructionFailed(at_s=10.0, number=1, decision_id=6, knob="executors", took_s=1.0, reason="refused")]
+    assert events == [
+        InstructionFailed(at_s=10.0, number=1, decision_id=6, knob="executors", took_s=1.0, reason="refused"),
+        HoldEnded(at_s=10.0, knob="executors", value="x", how="failed", who="ann"),
+    ]
     assert after.desired.executors == READING.executors_requested
     assert after.missing.stuck == READING.executors_running
     assert held(after) == ["trigger:a", "rate-limit:a", "partitions:a"]
@@ -90,7 +93,7 @@ BOTH = Instruction(number=1, change=replace(CHANGE.change, moves=(*SCALE.change.
 def test_of_a_joined_instruction_the_part_that_worked_is_not_undone() -> None:
     refused, worked = Outcome(number=1, done=False, took_s=1.0, reason="boom"), Outcome(number=1, done=True, took_s=1.0, reason="down 0.4 s")
     of_query = joined([worked, replace(refused, failed=("trigger:a", "partitions:a"))])
-    after, (said,) = take_outcomes(wishing(BOTH), [of_query], 10.0)
+    after, (said, *_) = take_outcomes(wishing(BOTH), [of_query], 10.0)
     assert isinstance(said, InstructionFailed) and said.reason == "boom"
     assert (after.desired.executors, after.desired.of("trigger:a"), held(after)) == (4, SLOW, ["executors", "rate-limit:a"])
     after, _ = take_outcomes(wishing(BOTH), [joined([replace(refused, failed=("executors",)), worked])], 10.0)
@@ -103,7 +106,7 @@ def test_executors_that_have_not_come_are_missing_whether_the_query_was_changed_
     assert isinstance(said, ExecutorsMissing) and after.desired == wishing(BOTH).desired
     refused = replace(missing, reason="boom", failed=("trigger:a", "partitions:a"))
     for parts in ([missing, refused], [refused, missing]):
-        after, (failed,) = take_outcomes(wishing(BOTH), [joined(parts)], 130.0)
+        after, (failed, *_) = take_outcomes(wishing(BOTH), [joined(parts)], 130.0)
         assert isinstance(failed, InstructionFailed) and (failed.reason, after.desired.of("trigger:a")) == ("boom", SLOW)
         assert (after.desired.executors, after.missing.since_s, held(after)) == (4, 3.0, ["executors", "rate-limit:a"]), "they are reported next"
 

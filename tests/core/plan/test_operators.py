@@ -60,7 +60,7 @@ def test_a_hold_ends_when_its_time_has_run_out_and_its_value_stays(holds: list[H
     before = replace(FRESH, desired=scaled_to(3), holds=tuple(holds))
     after, events = hear(before, [], at_s, NARROW)
     assert all(each.until_s > at_s for each in after.holds)
-    assert {event.knob for event in of(HoldEnded, events) if event.expired} == {each.knob for each in before.holds if each.until_s <= at_s}
+    assert {event.knob for event in of(HoldEnded, events) if event.how == "expired"} == {each.knob for each in before.holds if each.until_s <= at_s}
     assert len(after.holds) + len(events) == len(before.holds)
     assert after.desired == before.desired
     assert (after is before) == (not events), "where nothing ended nothing is copied"
@@ -133,8 +133,8 @@ def test_a_release_ends_all_holds_and_leaves_the_values() -> None:
     knowledge, events = hear(held, [Release(at_s=1.0, who="ann")], 20.0, NARROW)
     assert knowledge == replace(held, holds=())
     assert events == [
-        HoldEnded(at_s=20.0, knob="executors", value="4", expired=False, who="ann"),
-        HoldEnded(at_s=20.0, knob="trigger:b", value="5s", expired=False, who="ann"),
+        HoldEnded(at_s=20.0, knob="executors", value="4", how="released", who="ann"),
+        HoldEnded(at_s=20.0, knob="trigger:b", value="5s", how="released", who="ann"),
     ]
     assert hear(knowledge, [Release(at_s=1.0, who="ann")], 30.0, NARROW) == (knowledge, [])
 

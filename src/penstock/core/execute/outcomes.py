@@ -6,7 +6,7 @@ from dataclasses import replace
 from penstock.core.domain.configuration import Change, Configuration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executor_events import ExecutorsMissing
-from penstock.core.domain.events.steering_events import InstructionDone, InstructionFailed
+from penstock.core.domain.events.steering_events import HoldEnded, InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, Outcome
 from penstock.core.knowledge.knowledge import Knowledge, Pending, still_held
 from penstock.core.knowledge.learnt import Learnt
@@ -25,8 +25,10 @@ def take_outcomes(knowledge: Knowledge, outcomes: Sequence[Outcome], at_s: float
         if pending is None:
             continue
         knowledge = replace(knowledge, pending=tuple(each for each in knowledge.pending if each is not pending))
+        before = knowledge.holds
         knowledge, said = done(knowledge, pending, outcome, at_s) if outcome.done else undone(knowledge, pending, outcome, at_s)
-        events.append(said)
+        over = (hold for hold in before if hold not in knowledge.holds)
+        events += [said, *(HoldEnded(at_s=at_s, knob=hold.knob, value=hold.value, how="failed", who=hold.who) for hold in over)]
     return knowledge, events
 
 

@@ -29,6 +29,11 @@ class Policy(Protocol):
     def decide(self, seen: Assessment) -> Decision: ...
 
 
+def knobs_of(policy: Policy | None) -> frozenset[str]:
+    """Return the knobs that a policy decides about: its `knobs` where it has some, else the executors."""
+    return getattr(policy, "knobs", frozenset({"executors"}))
+
+
 def predicted_by(policy: Policy, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
     """Return what the models of a policy predict of a configuration: that is what its decisions are graded by.
 

@@ -31,7 +31,7 @@ def hear(knowledge: Knowledge, commands: Sequence[Command], at_s: float, terms: 
             case SetKnob():
                 knowledge, said = take_value(knowledge, command, at_s, terms)
             case Release():
-                said = [HoldEnded(at_s=at_s, knob=each.knob, value=each.value, expired=False, who=command.who) for each in knowledge.holds]
+                said = [HoldEnded(at_s=at_s, knob=each.knob, value=each.value, how="released", who=command.who) for each in knowledge.holds]
                 knowledge = replace(knowledge, holds=())
             case Approve() | Reject():
                 knowledge, said = answer(knowledge, command, at_s, terms)
@@ -49,7 +49,7 @@ def hear(knowledge: Knowledge, commands: Sequence[Command], at_s: float, terms: 
 def run_out(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Event]]:
     """End the holds, the proposal and the pause whose time is over, and a proposal to change values that have changed since."""
     over = [hold for hold in knowledge.holds if hold.until_s <= at_s]
-    events: list[Event] = [HoldEnded(at_s=at_s, knob=hold.knob, value=hold.value, expired=True) for hold in over]
+    events: list[Event] = [HoldEnded(at_s=at_s, knob=hold.knob, value=hold.value, how="expired") for hold in over]
     if over:
         knowledge = replace(knowledge, holds=tuple(hold for hold in knowledge.holds if hold not in over))
     proposal, paused = knowledge.proposals.open, knowledge.trust.paused

@@ -15,7 +15,7 @@ from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.knowledge.policy import Policy, predicted_by
+from penstock.core.knowledge.policy import Policy, knobs_of, predicted_by
 from penstock.core.knowledge.predicting import AVERAGE, PERCENTILE, identified, latency_prediction, load_predictions
 from penstock.core.knowledge.terms import Terms
 from penstock.core.plan import settle as settling
@@ -37,17 +37,17 @@ def plan(
     judges = fresh and guards_on(terms.autopilot, policy)
     knowledge, judged = watch_effect(knowledge, at_s, terms, bottleneck) if judges else (knowledge, [])
     knowledge, back = watch_trust(knowledge, at_s, terms)
-    if seen is not None and fresh and is_due(knowledge, at_s, terms):
+    if seen is not None and fresh and is_due(knowledge, at_s, terms, policy):
         knowledge, decided = decide(knowledge, replace(seen, current=knowledge.steered(terms.autopilot.mode)), terms, policy)
     else:
         knowledge, decided = follow_owner(knowledge, at_s, terms, policy.name)
     return knowledge, [*watched, *judged, *back, *decided]
 
 
-def is_due(knowledge: Knowledge, at_s: float, terms: Terms) -> bool:
-    """Return whether a decision is to be made now: it is allowed, the executors can be changed, and this is the reading nearest to its time."""
+def is_due(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy | None = None) -> bool:
+    """Return whether a decision is to be made now: it is allowed, a knob of the policy can be changed, and this is the reading nearest to its time."""
     reading = knowledge.last
-    if terms.autopilot.mode == "observe" or knowledge.trust.paused is not None or reading is None or "executors" in reading.unable:
+    if terms.autopilot.mode == "observe" or knowledge.trust.paused is not None or reading is None or knobs_of(policy) <= reading.unable.keys():
         return False
     return has_come(knowledge.schedule.next_s, at_s, terms)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.units import count_words, duration_words
+
+EndOfHold = Literal["expired", "released", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +37,13 @@ class CommandRefused(Event):
 class HoldEnded(Event):
     knob: str
     value: str
-    expired: bool
+    how: EndOfHold
     who: str = ""
 
     def words(self) -> str:
-        how = "has run out" if self.expired else f"was released{f' by {self.who}' if self.who else ''}"
+        if self.how == "failed":
+            return f"the hold of {self.knob} at {self.value} ends: the value could not be set"
+        how = "has run out" if self.how == "expired" else f"was released{f' by {self.who}' if self.who else ''}"
         return f"the hold of {self.knob} at {self.value} {how}; the value stays until it is decided anew"
 
 
