@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 
+from changes import rescaled
+
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.query_events import QueryFailed, QueryRestarted, QueryStarted
 from penstock.core.domain.events.run_events import NothingToDo, RunStarted
@@ -81,7 +83,7 @@ def _events() -> list[Event]:
     for number, (t, before, after) in enumerate(RESCALES, start=1):
         at += [
             CommandTaken(at_s=t, who="ada", knob="executors", value=str(after), held_until_s=t + 3600),
-            InstructionGiven(at_s=t, number=number, knob="executors", before=str(before), after=str(after), reason="set by ada"),
+            InstructionGiven(at_s=t, number=number, knob="executors", change=rescaled(before, after), reason="set by ada"),
             InstructionDone(at_s=t + ARRIVES_AFTER_S, number=number, knob="executors", took_s=ARRIVES_AFTER_S, delayed_rows=0),
         ]
     return [_moved(event) for event in sorted(at, key=lambda event: event.at_s)]

@@ -1,7 +1,7 @@
 from dataclasses import replace
 from typing import Any
 
-from changes import changing, scaled_to, scaling
+from changes import changing, rescaled, scaled_to, scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Play
@@ -134,7 +134,7 @@ def test_a_command_is_taken_carried_out_and_reported() -> None:
     taken = play.turn(scale(4))
     assert taken.events == (
         CommandTaken(at_s=play.clock.now_s(), who="ann", knob="executors", value="4", held_until_s=play.clock.now_s() + TERMS.config.hold_s),
-        InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", before="2", after="4", reason="held by ann"),
+        InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", change=rescaled(2, 4), reason="held by ann"),
     )
     assert taken.instructions == (scaling(1, 2, 4),)
     assert play.turn().events == (InstructionDone(at_s=play.clock.now_s(), number=1, knob="executors", took_s=0.0, delayed_rows=None),)
@@ -171,7 +171,8 @@ def test_what_failed_is_said_and_not_asked_for_again() -> None:
 def test_executors_that_were_not_requested_are_removed() -> None:
     play = Job()
     play.plant.running = 4
-    assert play.turn().events == (InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", before="4", after="2", reason="desired state"),)
+    (given,) = play.turn().events
+    assert given == InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", change=rescaled(4, 2), reason="desired state", repeats=True)
     assert (play.plant.executors, play.plant.running) == (2, 2)
     assert [kinds(play.turn()) for _ in range(2)] == [["InstructionDone"], ["NothingToDo"]]
 

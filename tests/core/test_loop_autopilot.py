@@ -3,7 +3,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from changes import scaled_to
+from changes import rescaled, scaled_to
 from planned import DECLARED, LIMITS, Play, Thumb, late, of, terms
 
 from penstock.core import loop
@@ -31,7 +31,7 @@ def test_an_active_policy_changes_the_executors_and_says_why() -> None:
     assert [type(event) for event in done.events] == [Decided, InstructionGiven]
     made, given_ = done.events
     assert isinstance(made, Decided) and (made.effect, made.decision.executors, made.mode) == ("asked", 5, "active")
-    assert isinstance(given_, InstructionGiven) and (given_.before, given_.after, given_.reason) == ("3", "5", "decided by thumb")
+    assert isinstance(given_, InstructionGiven) and (given_.change, given_.reason) == (rescaled(3, 5), "decided by thumb")
     assert play.requested == [5] and play.plant.running == 5
 
 
@@ -129,7 +129,7 @@ def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
     play.known = {"arrival_rows_per_s": 600.0, "throughput_rows_per_s": 300.0, "excess_lag_rows": 5000.0}
     play.pass_s(Autopilot().settled_s + 30.0)
     found = of(ScalingIneffective, [event for done in play.turns for event in done.events])
-    assert [(each.before, each.after, each.bottleneck.code) for each in found] == [(3, 6, "unknown_bottleneck")]
+    assert [(each.change, each.bottleneck.code) for each in found] == [(rescaled(3, 6), "unknown_bottleneck")]
     assert play.requested == [6, 3]
     play.pass_s(300.0)
     assert play.requested == [6, 3], "more is not tried again for a while"

@@ -1,4 +1,4 @@
-from changes import rescaled, scaled_to
+from changes import changing, rescaled, scaled_to
 from example_run import example_run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +8,7 @@ from penstock.core.domain.events.autopilot_events import AutopilotChanged, Polic
 from penstock.core.domain.events.executor_events import ExecutorLost
 from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.events.steering_events import InstructionGiven
+from penstock.core.domain.trigger import Trigger
 from penstock.dashboard.marks import LABEL_CHARACTERS, Kind, marks, rows_for_labels
 
 PLACES = st.lists(st.tuples(st.floats(0, 100), st.floats(1, 30)), max_size=25).map(sorted)
@@ -23,9 +24,10 @@ def test_rescales_failures_and_restarts_are_marked_in_the_order_of_time() -> Non
 
 def test_a_change_of_a_query_is_marked_by_its_new_value_cut_to_size_and_a_lost_executor_as_a_failure() -> None:
     assert [mark.kind for mark in marks([ExecutorLost(at_s=0, executor_id="1", reason="gone")])] == [Kind.FAILURE]
-    change = InstructionGiven(at_s=0, number=1, knob="query:lookup", before="2s", after="trigger 10s,\nlimit 20000/s", reason="")
+    moves = changing(1, "lookup", trigger=(Trigger(), Trigger(interval_s=10.0)), rate_limit=(None, 2e4))
+    change = InstructionGiven(at_s=0, number=1, knob=moves.target, change=moves.change, reason="")
     (mark,) = marks([change, NothingToDo(at_s=1)])
-    assert (mark.kind, mark.label) == (Kind.CHANGE, "trigger 10s, limi…")
+    assert (mark.kind, mark.label) == (Kind.CHANGE, "trigger 10s, rate…")
     assert len(mark.label) == LABEL_CHARACTERS
 
 
@@ -35,7 +37,7 @@ def test_what_becomes_of_the_trust_in_a_policy_is_marked() -> None:
         AutopilotChanged(at_s=1.0, changes=(("mode", "shadow", "ask"),)),
         AutopilotChanged(at_s=2.0, changes=(("max_step", "none", "2"),)),
         Proposed(at_s=3.0, proposal=1, change=rescaled(3, 5), policy="hpa", expires_s=9.0),
-        ScalingIneffective(at_s=4.0, before=3, after=5, throughput_before_rows_per_s=9.0, throughput_after_rows_per_s=9.0, bottleneck=why),
+        ScalingIneffective(at_s=4.0, change=rescaled(3, 5), throughput_before_rows_per_s=9.0, throughput_after_rows_per_s=9.0, bottleneck=why),
         PromiseBroken(at_s=5.0, promise="latency p95", value=3.0, limit=2.0),
         RolledBack(at_s=6.0, reason="blind", before=scaled_to(2), configuration=scaled_to(4)),
         PolicyPaused(at_s=6.0, who="penstock", until_s=None),

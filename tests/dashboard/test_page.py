@@ -64,7 +64,7 @@ def test_names_and_words_are_escaped() -> None:
     events = [
         *EVENTS,
         QueryFailed(at_s=START_S, query=EVIL, cause='" onload="x'),
-        InstructionGiven(at_s=START_S, number=9, knob="query:x", before="", after="<script>-->", reason=EVIL),
+        InstructionGiven(at_s=START_S, number=9, knob="query:x", change=rescaled(1, 2), reason=EVIL),
     ]
     text = page_of(READINGS, events, title=EVIL)
     assert "<script" not in text

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import matplotlib.image
 import pytest
+from changes import rescaled
 from example_run import START_S, example_run
 
 from penstock.core.domain.events.steering_events import InstructionGiven
@@ -54,7 +55,7 @@ def test_what_was_never_known_is_unknown_and_units_follow_the_values() -> None:
 
 
 def test_hundreds_of_rescales_do_not_hide_the_rest() -> None:
-    many = [InstructionGiven(at_s=START_S + i, number=i, knob="executors", before="1", after="2", reason="") for i in range(240)]
+    many = [InstructionGiven(at_s=START_S + i, number=i, knob="executors", change=rescaled(1, 2), reason="") for i in range(240)]
     drawn_words = words_in(svg(READINGS, [*many, *EVENTS], PROMISES))
     assert "1 → 2" not in drawn_words
     assert "failed" in drawn_words

@@ -3,7 +3,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from changes import changing, scaling
+from changes import changing, rescaled, scaling
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
@@ -64,7 +64,7 @@ def run(engine: Engine, executors: int, changes: Mapping[float, int | Trigger], 
         if isinstance(wanted, Trigger):
             plant.perform(changing(0, "query", trigger=(Trigger(), wanted)), lambda outcome: None)
         elif wanted is not None:
-            events.append(InstructionGiven(at_s=at_s, number=len(events), knob="executors", before=str(executors), after=str(wanted), reason="decided"))
+            events.append(InstructionGiven(at_s=at_s, number=len(events), knob="executors", change=rescaled(executors, wanted), reason="decided"))
             plant.perform(scaling(len(events) - 1, executors, wanted), outcomes.append)
             executors = wanted
     return History(readings=tuple(readings), events=tuple(events))
@@ -139,7 +139,7 @@ def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups_and_is_
 
 def test_requesting_the_same_executors_again_does_not_change_the_duration_of_scaling(batches: History, of_batches: Calibrated) -> None:
     again = [
-        (InstructionGiven(at_s=at_s, number=900 + number, knob="executors", before="5", after="2", reason="desired state"),
+        (InstructionGiven(at_s=at_s, number=900 + number, knob="executors", change=rescaled(5, 2), reason="desired state", repeats=True),
          InstructionDone(at_s=at_s + 60.0, number=900 + number, knob="executors", took_s=60.0, delayed_rows=None))
         for number, at_s in enumerate((START_S + 1000.5, START_S + 1100.0, START_S + 1199.5))
     ]  # fmt: skip

@@ -137,7 +137,7 @@ def assert_each_row_is_there_once(ledger: Path) -> int:
 
 def assert_rescales_are_explained_and_charged(ran: Ran) -> None:
     decided = [event for event in ran.of(Decided) if event.effect == "asked"]
-    given = [event for event in ran.of(InstructionGiven) if event.knob == "executors" and event.reason.startswith("decided by")]
+    given = [event for event in ran.of(InstructionGiven) if event.change.executors and event.reason.startswith("decided by")]
     assert given and decided
     for event in given:
         before = [each for each in decided if each.at_s <= event.at_s]

@@ -15,6 +15,7 @@ from penstock.cli.histories import FileOption, history_of, why_undecided
 from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption, known
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, columns, count, day_time, percent, seconds
+from penstock.core.domain.configuration import difference
 from penstock.core.domain.decision import Candidate, Comparison, executors_words, short
 from penstock.core.domain.events.autopilot_events import EFFECTS, Decided
 from penstock.core.domain.prediction import UNITS, subject
@@ -138,7 +139,7 @@ def predicted(each: Judged) -> dict[str, Any]:
         "fate": each.fate,
         "actual": graded and graded.actual,
         "error": graded and graded.error,
-        "within": graded and graded.low <= graded.actual <= graded.high,
+        "within": graded and graded.is_within,
     }
 
 
@@ -179,7 +180,7 @@ def headline(decided: Decided) -> str:
     current = decision.current.executors
     if decision.direction == "keep":
         return f"keep {executors_words(current)}{effect}"
-    moved = decision.change.words() if decision.change.queries else f"from {current} to {executors_words(decision.executors)}"
+    moved = decision.change.words() if not decision.change.is_rescale else f"from {current} to {executors_words(decision.executors)}"
     return f"{moved}{effect}"
 
 
@@ -205,7 +206,8 @@ def candidates_table(decided: Decided) -> Table:
     table.add_column("refused because", overflow="fold")
     for each in decided.decision.candidates:
         chosen = decided.decision.wants(each.configuration)
-        cells = str(each.executors), count(each.capacity_rows_per_s), seconds(each.recovery_s), seconds(each.latency_s)
+        others = (move.words() for move in difference(decided.decision.current, each.configuration).moves if move.knob != "executors")
+        cells = ", ".join([str(each.executors), *others]), count(each.capacity_rows_per_s), seconds(each.recovery_s), seconds(each.latency_s)
         table.add_row("→" if chosen else "", *map(Text, cells), Text(each.refused.words() if each.refused else ""), style="bold" if chosen else "")
     return table
 
@@ -216,7 +218,7 @@ def predictions_table(predictions: tuple[Judged, ...], at_s: float) -> Table:
     for each in predictions:
         made, graded = each.made, each.graded
         of_executors = f" of {executors_words(made.configuration.executors)}" if made.kind in ("capacity", "latency") else ""
-        verdict = "" if graded is None else "within its bounds" if graded.low <= graded.actual <= graded.high else "outside of its bounds"
+        verdict = "" if graded is None else "within its bounds" if graded.is_within else "outside of its bounds"
         table.add_row(
             Text(f"{subject(made.kind, made.about)}{of_executors}"),
             Text(f"{short(made.value)} {UNITS[made.kind]}"),

@@ -70,8 +70,10 @@ def show(console: Console, found: Readiness) -> None:
         table.add_row(name, wanted, ran)
     console.print(Whole(table))
     if found.agreement is not None:
-        same, fewer, more = (percent(share) for share in (found.agreement.same, found.agreement.fewer, found.agreement.more))
-        line(f"\nthe executors decided in shadow were those that ran {same} of the time, fewer {fewer}, more {more}")
+        agreed = found.agreement
+        other = f", as many with other triggers, limits or partitions {percent(agreed.other)}" if agreed.other else ""
+        shares = f"fewer executors {percent(agreed.fewer)}, more {percent(agreed.more)}{other}"
+        line(f"\nthe configuration decided in shadow was the one that ran {percent(agreed.same)} of the time, {shares}")
     for kind, (error, number) in found.errors.items():
         line(error_words(kind, error, number))
     for reason in found.reasons:

@@ -71,10 +71,10 @@ def rows_for_labels(starts: Sequence[float], widths: Sequence[float], at_most: i
 def _mark(event: Event) -> Mark | None:
     kind, label = LABELS.get(type(event), (Kind.CHANGE, ""))
     match event:
-        case InstructionGiven(knob="executors", before=before, after=after):
-            kind, label = Kind.RESCALE, f"{before} → {after}"
-        case InstructionGiven(after=after):
-            label = after
+        case InstructionGiven(change=change) if change.executors is not None:
+            kind, label = Kind.RESCALE, "{} → {}".format(*change.executors)
+        case InstructionGiven(change=change):
+            label = change.sides()[1]
         case Proposed(change=change):
             kind, label = Kind.TRUST, f"{change.words() if change.executors is None else change.executors[1]} proposed"
         case AutopilotChanged() if mode := mode_in(event):

@@ -118,5 +118,5 @@ def summarise_decisions(events: Sequence[Event]) -> DecidedSummary | None:
         downs=directions.count("down"),
         broken=sum(isinstance(event, PromiseBroken) for event in events),
         grades=len(graded),
-        within=sum(each.low <= each.actual <= each.high for each in graded),
+        within=sum(each.is_within for each in graded),
     )

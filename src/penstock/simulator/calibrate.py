@@ -61,7 +61,7 @@ def calibrated(
     events, name = list(events), busiest_query(readings, only)
     whole = of_query(readings, name)
     kind = kind_of(whole)
-    seen, changes = of_kind(whole, kind), rescales(events, readings)
+    seen, changes = of_kind(whole, kind), rescales(events)
     found = batch_settings(seen, events, changes, up_s) if kind == "micro_batch" else flow_settings(seen, events, changes, autopilot or Autopilot())
     lived = longest_stretch(seen, config.reading_interval_s)
     first, query = caught_up(lived)

@@ -1,6 +1,5 @@
 """Facts of a recorded run that a simulator needs: arrivals, durations of rescales, faults."""
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,31 +33,18 @@ class Rescale:
     grows: bool
 
 
-def rescales(events: Iterable[Event], readings: Sequence[Reading]) -> tuple[Rescale, ...]:
-    """Return all rescales that were done. Numbers start anew with each run, so a number means the last instruction that has it.
-
-    An instruction that repeats the number of executors requested already, as after a lost executor came back, is no rescale.
-    """
+def rescales(events: Iterable[Event]) -> tuple[Rescale, ...]:
+    """Return all rescales that were done; an instruction that repeats the executors requested already is none."""
     found: list[Rescale] = []
     given: dict[int, InstructionGiven] = {}
-    at_s = [reading.at_s for reading in readings]
     for event in events:
-        if isinstance(event, InstructionGiven) and event.knob == "executors":
-            given.pop(event.number, None)
-            if event.before != event.after and requested_at(readings, at_s, event.at_s) != int(event.after):
-                given[event.number] = event
+        if isinstance(event, InstructionGiven) and event.change.executors is not None and not event.repeats:
+            given[event.number] = event
         elif isinstance(event, InstructionDone) and event.number in given:
             asked = given.pop(event.number)
-            grows = int(asked.after) > int(asked.before)
+            grows = "rescale_up" in asked.change.costs
             found.append(Rescale(given_s=asked.at_s, done_s=event.at_s, took_s=event.took_s, grows=grows))
     return tuple(found)
-
-
-def requested_at(readings: Sequence[Reading], at_s: Sequence[float], moment_s: float) -> int | None:
-    """Return the executors requested in the reading nearest to a turn, which may have been finished a little later than the turn."""
-    place = bisect_right(at_s, moment_s)
-    near = readings[max(0, place - 1) : place + 1]
-    return min(near, key=lambda reading: abs(reading.at_s - moment_s)).executors_requested if near else None
 
 
 def usual_took_s(rescales: Iterable[Rescale], *, grows: bool) -> float | None:

@@ -127,7 +127,7 @@ SAID: list[tuple[Event, str]] = [
     (said.RolledBack(**AT, **TO_FOUR, reason="policy_fails", value=3.0, limit=3.0), "rolled back, executors 2 -> 4: the policy failed 3 times in a row"),
     (
         said.ScalingIneffective(
-            **AT, policy="auto:hpa", before=2, after=4, throughput_before_rows_per_s=900.0, throughput_after_rows_per_s=910.0,
+            **AT, policy="auto:hpa", change=rescaled(2, 4), throughput_before_rows_per_s=900.0, throughput_after_rows_per_s=910.0,
             bottleneck=Comparison(code="partitions", value=2.0, limit=4.0),
         ),
         "executors 2 -> 4 of auto:hpa had no effect (900 -> 910 rows/s), taken back: 2 tasks for 4 slots",

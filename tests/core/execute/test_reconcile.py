@@ -3,7 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import changing, scaled_to, scaling
+from changes import changing, rescaled, scaled_to, scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +62,8 @@ def test_what_is_as_desired_is_left_alone() -> None:
 def test_each_wish_becomes_one_instruction_with_its_reason(wish: dict[str, Any], instruction: Instruction, before: str, after: str) -> None:
     knowledge, instructions, events = reconcile(knowing(wish), 5.0)
     assert instructions == [instruction]
-    assert events == [InstructionGiven(at_s=5.0, number=1, knob=instruction.target, before=before, after=after, reason="desired state")]
+    assert events == [InstructionGiven(at_s=5.0, number=1, knob=instruction.target, change=instruction.change, reason="desired state")]
+    assert instruction.change.sides() == (before, after)
     assert knowledge.pending == (Pending(instruction=instruction, since_s=5.0),) and knowledge.next_number == 2
     assert asked(knowledge) == [], "a knob that is being turned is not turned again"
 
@@ -92,7 +93,7 @@ def test_what_a_cluster_gives_beyond_what_was_asked_for_does_not_leave_in_the_na
     last = replace(knowledge.last, executors_running=4, executors_requested=requested)
     authors = {"executors": Author(decision_id=6, policy="auto")}
     _, [step], [given] = reconcile(replace(knowledge, last=last, authors=authors), 5.0)
-    assert isinstance(given, InstructionGiven) and (given.before, given.after, given.reason) == ("4", "2", reason)
+    assert isinstance(given, InstructionGiven) and (given.change, given.reason, given.repeats) == (rescaled(4, 2), reason, requested == 2)
     assert step.decision == given.decision_id == (6 if requested == 3 else None)
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import scaled_to, scaling
+from changes import rescaled, scaled_to, scaling
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import knowing, of, terms, trying
@@ -42,7 +42,7 @@ def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
     assert after.effects.trial is None
     assert after.effects.blocked == Blocked(configuration=scaled_to(2), until_s=SETTLED + Autopilot().blocked_s, bottleneck="partitions")
     said = ScalingIneffective(
-        at_s=SETTLED, decision_id=1, before=2, after=4, throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
+        at_s=SETTLED, decision_id=1, change=rescaled(2, 4), throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
     )  # fmt: skip
     assert events == [said]
     assert "taken back: 2 tasks for 4 slots" in said.words()

@@ -28,7 +28,7 @@ def graded(prediction: str, at_s: float, actual: float) -> Graded:
 
 def rescale(at_s: float, before: int, after: int, decision_id: int | None = 1) -> tuple[Event, Event]:
     both: dict[str, Any] = {"number": 1, "knob": "executors", "decision_id": decision_id}
-    given = InstructionGiven(at_s=at_s, before=str(before), after=str(after), reason="decided by thumb", **both)
+    given = InstructionGiven(at_s=at_s, change=rescaled(before, after), reason="decided by thumb", **both)
     return given, InstructionDone(at_s=at_s + 5.0, took_s=5.0, delayed_rows=0.0, **both)
 
 

@@ -134,7 +134,7 @@ class Pilot:
 
     def rescales(self) -> list[Outcome]:
         """How the changes of the executors ended."""
-        given = {event.number for event in self.events() if isinstance(event, InstructionGiven) and event.knob == "executors"}
+        given = {event.number for event in self.events() if isinstance(event, InstructionGiven) and event.change.executors}
         with HistoryReader.open(JobFolder(NAME).history) as reader:
             return [outcome for outcome, _ in reader.outcomes() if outcome.number in given]
 

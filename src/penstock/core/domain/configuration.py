@@ -120,6 +120,11 @@ class Change:
         return next(((before, after) for before, after in values if isinstance(before, int) and isinstance(after, int)), None)
 
     @property
+    def is_rescale(self) -> bool:
+        """Whether the executors move, and nothing else."""
+        return [move.knob for move in self.moves] == ["executors"]
+
+    @property
     def costs(self) -> tuple[DisturbanceKind, ...]:
         """The kinds of disturbance that the moves cause; what needs a stop is done in one, so each kind counts once."""
         return tuple(dict.fromkeys(move.costs for move in self.moves if move.costs is not None))
@@ -141,6 +146,14 @@ class Change:
 
     def words(self) -> str:
         return ", ".join(move.words() for move in self.moves)
+
+    def sides(self) -> tuple[str, str]:
+        """Return the values before and after in words, each with the name of its knob unless executors alone move."""
+
+        def shown(move: Move, value: Value) -> str:
+            return f"{'' if self.is_rescale else f'{move.knob} '}{KNOBS[move.knob].show(value)}"
+
+        return ", ".join(shown(move, move.before) for move in self.moves), ", ".join(shown(move, move.after) for move in self.moves)
 
 
 def knobs_of(query: QueryConfiguration) -> dict[str, Any]:

@@ -99,19 +99,9 @@ def holder_of(knowledge: Knowledge, change: Change) -> str:
 
 def explained(knowledge: Knowledge, reading: Reading, step: Instruction, at_s: float) -> InstructionGiven:
     holder, author = holder_of(knowledge, step.change), author_of(knowledge, reading, step.change)
-    before, after = words_of(step.change)
     reason = f"held by {holder}" if holder else f"decided by {author.policy}" if author else "desired state"
-    return InstructionGiven(at_s=at_s, number=step.number, decision_id=step.decision, knob=step.target, before=before, after=after, reason=reason)
-
-
-def words_of(change: Change) -> tuple[str, str]:
-    """Return the values before and after, each with the name of its knob unless the change is one of executors alone."""
-
-    def shown(knob: str, value: object) -> str:
-        words = KNOBS[knob].show(value)
-        return words if [move.knob for move in change.moves] == ["executors"] else f"{knob} {words}"
-
-    return ", ".join(shown(move.knob, move.before) for move in change.moves), ", ".join(shown(move.knob, move.after) for move in change.moves)
+    repeats = step.change.executors is not None and step.change.executors[1] == reading.executors_requested
+    return InstructionGiven(at_s=at_s, number=step.number, decision_id=step.decision, knob=step.target, change=step.change, reason=reason, repeats=repeats)
 
 
 def with_applied(knowledge: Knowledge, reading: Reading, instructions: list[Instruction], at_s: float) -> Knowledge:

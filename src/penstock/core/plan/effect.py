@@ -34,7 +34,7 @@ def watch_effect(knowledge: Knowledge, at_s: float, terms: Terms, bottleneck: Ca
     if trial is None or reading is None:
         return knowledge, []
     before, after = trial.before.executors, trial.after.executors
-    if knowledge.desired.executors != after or reading.excess_lag_rows == 0:
+    if not trial.after.holds_in(knowledge.desired) or reading.excess_lag_rows == 0:
         return replace(knowledge, effects=replace(effects, trial=None)), []
     if reading.executors_running < after or knowledge.is_rescaling:
         return replace(knowledge, effects=replace(effects, trial=replace(trial, since_s=at_s))), []
@@ -83,7 +83,7 @@ def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: floa
     rest = None if kept or executors <= before else replace(trial, after=replace(trial.after, executors=executors), since_s=at_s)
     blocked = Blocked(configuration=trial.before, until_s=at_s + terms.autopilot.scaled(terms.autopilot.blocked_s), bottleneck=found.code)
     said = ScalingIneffective(
-        at_s=at_s, decision_id=trial.decision_id, before=before, after=after, throughput_before_rows_per_s=trial.throughput_before_rows_per_s,
+        at_s=at_s, decision_id=trial.decision_id, change=difference(trial.before, trial.after), throughput_before_rows_per_s=trial.throughput_before_rows_per_s,
         throughput_after_rows_per_s=knowledge.last.throughput_rows_per_s, bottleneck=found, kept=kept,
     )  # fmt: skip
     knowledge = replace(knowledge, effects=Effects(trial=rest, blocked=blocked))

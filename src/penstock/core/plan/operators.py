@@ -122,8 +122,11 @@ def refuse(knowledge: Knowledge, wish: Wish, terms: Terms) -> str | None:
     if wish.knob.scope == "job":
         if seen is not None and seen.unable.get(wish.knob.name):
             return seen.unable[wish.knob.name]
-        within = wish.knob.name != "executors" or limits.min_executors <= wish.value <= limits.max_executors
-        return wish.knob.refuse(wish.value) if within else f"the job's limits allow {limits.min_executors} to {limits.max_executors} executors"
+        if wish.knob.name == "executors" and not limits.min_executors <= wish.value <= limits.max_executors:
+            return f"the job's limits allow {limits.min_executors} to {limits.max_executors} executors"
+        if wish.knob.name == "executors" and seen is not None and wish.value < seen.least_executors:
+            return f"tasks in Real-Time Mode need the slots of {seen.least_executors} executors"
+        return wish.knob.refuse(wish.value)
     if query is None or query not in desired.queries:
         return f"there is no query {query!r}; there are: {', '.join(desired.queries) or 'none'}"
     misfit = wish.knob.refuse(wish.value) or refuse_together(desired.having(wish.address, wish.value).queries[query])

@@ -47,7 +47,7 @@ def _grade(kind: PredictionKind, about: str, seen: list[Graded]) -> Grade:
         count=len(seen),
         error=sum(each.error for each in seen) / len(seen),
         bias=sum(signed) / len(seen),
-        within=sum(each.low <= each.actual <= each.high for each in seen) / len(seen),
+        within=sum(each.is_within for each in seen) / len(seen),
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from penstock.core.domain.decision import Comparison, asked_policy
 from penstock.core.domain.events.autopilot_events import Graded, PromiseBroken, Recovered
 from penstock.core.domain.events.event import Event
@@ -36,11 +38,12 @@ class Steered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Shares of the time in which the shadow wanted as many executors as ran, fewer, or more."""
+    """Shares of the time in which the shadow wanted the configuration that ran, fewer executors, more, or as many with other values of other knobs."""
 
     same: float
     fewer: float
     more: float
+    other: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,14 +129,16 @@ def as_run(seen: Sequence[Reading], broken: int) -> Steered:
 
 
 def agreement(shadow: Shadow, seen: Sequence[Reading]) -> Agreement | None:
-    """Return how the executors in shadow compare with those requested, over time."""
-    all_s = float(held_s(seen).sum())
-    if all_s <= 0:
+    """Return how the configurations in shadow compare with those that ran, over time."""
+    spans_s = held_s(seen)
+    if (all_s := float(spans_s.sum())) <= 0:
         return None
-    steps = list(zip(in_force(shadow.executors, seen), (reading.executors_requested for reading in seen), held_s(seen).tolist(), strict=True))
-    fewer_s = sum(span_s for executors, requested, span_s in steps if executors < requested)
-    more_s = sum(span_s for executors, requested, span_s in steps if executors > requested)
-    return Agreement(same=(all_s - fewer_s - more_s) / all_s, fewer=fewer_s / all_s, more=more_s / all_s)
+    places = in_force([(each.at_s, place) for place, each in enumerate(shadow.decided)], seen)
+    wanted = [shadow.decided[place].decision.configuration for place in places]
+    sides = np.array([np.sign(each.executors - reading.executors_requested) for each, reading in zip(wanted, seen, strict=True)])
+    same = np.array([each.holds_in(reading.configuration) for each, reading in zip(wanted, seen, strict=True)])
+    shares = (float(spans_s[which].sum()) / all_s for which in (same, sides < 0, sides > 0, (sides == 0) & ~same))
+    return Agreement(**dict(zip(("same", "fewer", "more", "other"), shares, strict=True)))
 
 
 def mean_error(graded: Sequence[Graded]) -> tuple[float, int]:

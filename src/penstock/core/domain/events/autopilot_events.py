@@ -128,7 +128,7 @@ class RolledBack(Consequence):
 
     def words(self) -> str:
         change = difference(self.before, self.configuration)
-        harm = "moved its knobs" if change.queries else "reduced the executors"
+        harm = "reduced the executors" if change.is_rescale else "moved its knobs"
         why = {
             "broken_promises": f"{short(self.value)} promises were broken after it had {harm}",
             "wrong_predictions": f"its predictions were off by {'?' if self.value is None else f'{self.value:.0%}'} on average",
@@ -144,8 +144,7 @@ class ScalingIneffective(Consequence):
     """`kept`: an operator holds the executors or has paused the policy, or the owner allows no fewer now."""
 
     trouble: ClassVar[bool] = True
-    before: int
-    after: int
+    change: Change
     throughput_before_rows_per_s: float
     throughput_after_rows_per_s: float
     bottleneck: Comparison
@@ -154,7 +153,7 @@ class ScalingIneffective(Consequence):
     def words(self) -> str:
         moved = f"{short(self.throughput_before_rows_per_s)} -> {short(self.throughput_after_rows_per_s)} rows/s"
         now = "kept" if self.kept else "taken back"
-        return f"executors {self.before} -> {self.after}{naming(' of ', self.policy)} had no effect ({moved}), {now}: {self.bottleneck.words()}"
+        return f"{self.change.words()}{naming(' of ', self.policy)} had no effect ({moved}), {now}: {self.bottleneck.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +206,10 @@ class Graded(Consequence):
     high: float
     actual: float
     configuration: Configuration
+
+    @property
+    def is_within(self) -> bool:
+        return self.low <= self.actual <= self.high
 
     @property
     def error(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from penstock.core.domain.configuration import Change
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.units import count_words, duration_words
 
@@ -70,12 +71,15 @@ class InstructionEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionGiven(InstructionEvent):
-    before: str
-    after: str
+    """`repeats`: as many executors are asked for as were requested already, for example because more are running."""
+
+    change: Change
     reason: str
+    repeats: bool = False
 
     def words(self) -> str:
-        return f"{self.knob}: {self.before} -> {self.after} ({self.reason})"
+        before, after = self.change.sides()
+        return f"{self.knob}: {before} -> {after} ({self.reason})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
