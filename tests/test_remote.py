@@ -127,7 +127,7 @@ def test_a_socket_left_by_a_killed_host_is_dead_and_taken_over(path: Path) -> No
     serving.close()
 
 
-@pytest.mark.parametrize(("answer", "said"), [(lambda peer: peer.close(), "ended while it was asked"), (lambda peer: None, "timed out")])
+@pytest.mark.parametrize(("answer", "said"), [(lambda peer: peer.close(), "ended before it answered"), (lambda peer: None, "timed out")])
 def test_a_host_that_ends_or_hangs_while_it_is_asked_is_not_reachable(path: Path, answer: Callable[[socket.socket], None], said: str) -> None:
     path.parent.mkdir()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening, ThreadPoolExecutor(1) as pool:

@@ -112,7 +112,7 @@ class RemoteJob:
         except OSError as error:
             raise NotReachable(f"the job does not answer at {self._path} ({error.strerror or error}): is it running?") from None
         if not line:
-            raise NotReachable(f"the job at {self._path} ended while it was asked")
+            raise NotReachable(f"the job at {self._path} ended before it answered")
         answer = dict(json.loads(line))
         if not answer.pop("ok"):
             raise Refused(str(answer["error"]))

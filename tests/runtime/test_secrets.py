@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_read_is_a_problem_that_names_it(tmp_path: Path) -
     tree = ["${file:none}", "${file:binary}", "${file:large}", "${file:folder}", "${file:a\0b}"]
     assert [problem for _, problem in resolved(tree, tmp_path).problems] == [
         f"the file {tmp_path}/none cannot be read (No such file or directory)", f"the file {tmp_path}/binary is not UTF-8 text",
-        f"the file {tmp_path}/large is larger than 1 MiB, which no secret is", f"the file {tmp_path}/folder cannot be read (Is a directory)",
+        f"the file {tmp_path}/large is larger than 1 MiB, too large for a secret", f"the file {tmp_path}/folder cannot be read (Is a directory)",
         f"the file {tmp_path}/a\0b cannot be read (not a path)",
     ]  # fmt: skip
 

@@ -146,7 +146,7 @@ def test_a_lease_that_cannot_be_renewed_is_said_as_such_and_once(kept: Kept) -> 
     kept.beside.write = refuse  # type: ignore[method-assign]
     kept.snapshots().close()
     assert [(type(event), event.words()) for event in kept.said] == [
-        (LeaseNotRenewed, "the lease beside the checkpoint could not be signed: [Errno 13] Permission denied; it runs out unless a later try succeeds")
+        (LeaseNotRenewed, "the lease beside the checkpoint could not be written: [Errno 13] Permission denied; it runs out unless a later try succeeds")
     ]
     assert kept.beside.read(NAME) is not None, "a snapshot is another matter"
 

@@ -178,7 +178,7 @@ def test_a_query_that_is_not_there_is_refused(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("queries", "said"),
     [
-        ((), "a graph has a query at least"),
+        ((), "a graph needs at least one query"),
         ((GraphQuery(settings=BATCHES), GraphQuery(settings=BATCHES)), 'there are two queries "query"'),
         ((GraphQuery(settings=BATCHES, reads="later"), GraphQuery(settings=replace(BATCHES, query="later"))), 'reads "later": no query before it'),
         ((GraphQuery(settings=BATCHES, share=0.0),), "a share above 0"),

@@ -153,7 +153,7 @@ def test_a_job_is_run_steered_killed_and_run_again_with_what_it_knew(cli: Cli, s
         wait_until(keeps_up, 60, "pauses between batches")
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(60) == 0
-    assert "no batch was interrupted" in cli.printed and "with what it knew" in cli.printed
+    assert "no batch was interrupted" in cli.printed and "with the knowledge of its last run" in cli.printed
     assert positions_in(ledger) == list(range(count_rows(ledger))), "through a kill and restarts: none lost, none doubled"
 
     assert not list(temporary.iterdir()), "neither the driver that was killed nor the one that was stopped leaves a temporary file"

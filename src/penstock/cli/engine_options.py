@@ -67,7 +67,7 @@ class EngineOptions:
                 raise UserMistake(f"--{name.replace('_', '-')}: {why}")
 
     def _continuous(self, usual: ContinuousSettings) -> ContinuousSettings:
-        """Return the downtimes: a rescale takes as long as a failure, unless --downtime-in is given for scale-downs."""
+        """Return the settings with the given options; a rescale takes as long as a failure, unless --downtime-in is given for scale-downs."""
         self._check(lowest_skew=0)
         needed(usual.pause_s, above=True, interval=self.interval)
         changed = given(
@@ -84,7 +84,7 @@ class EngineOptions:
         return replace(usual, **changed)
 
     def _micro_batch(self, usual: MicroBatchSettings) -> MicroBatchSettings:
-        """Return the cost of a row follows from the capacity, unless it is given."""
+        """Return the settings with the given options; the cost of a row follows from the capacity, unless it is given."""
         self._check(lowest_skew=1)
         needed(1, partitions=self.partitions, cores=self.cores)
         needed(0, trigger=self.trigger, overhead=self.overhead)

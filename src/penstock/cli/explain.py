@@ -161,7 +161,7 @@ def show(console: Console, found: Explained) -> None:
     if found.predictions:
         console.print(Text("\nwhat it predicted", style="bold"), Whole(predictions_table(found.predictions, decided.at_s), (3, 3)))
     if found.afterwards:
-        line("\nwhat came of it", "bold")
+        line("\nwhat followed from it", "bold")
         for event in found.afterwards:
             line(f"{clock_time(event.at_s)}  {event.words()}")
 

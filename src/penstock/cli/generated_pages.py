@@ -78,7 +78,7 @@ The table is generated from `src/penstock/core/policies`.
 
 
 def renewed(page: str) -> str:
-    """Return the page of policies with everything below its heading of parameters generated anew."""
+    """Return the page of policies with everything below its heading of parameters regenerated."""
     rows = [("policy", "parameter", "default (bounds)", "meaning and source"), ("---",) * 4]
     for name in POLICIES:
         rows += [("" if later else name, *_cells(each)) for later, each in enumerate(_own_parameters(name))]

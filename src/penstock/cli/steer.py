@@ -61,9 +61,9 @@ def __getattr__(name: str) -> Callable[..., None]:
 
 def rate(
     rows: Annotated[str, typer.Argument(help='The rate, such as "500/s", or "trace" to follow the trace again.')], job: JobOption = None,
-    source: Annotated[str | None, typer.Option("--source", help="The name of the trace source.", metavar="NAME")] = None,
+    source: Annotated[str | None, typer.Option("--source", help="The name of the trace source, or the topic of the feed.", metavar="NAME")] = None,
 ) -> None:  # fmt: skip
-    """Override the rate of a trace source while the job runs."""
+    """Override the rate of a trace source or a feed while the job runs."""
     steer(running_job(job), "rate", None, False, rows_per_s=None if rows == "trace" else parse_rate_rows_per_s(rows), source=source)
 
 
@@ -118,7 +118,7 @@ def approve(number: NumberArgument = None, job: JobOption = None, wait: WaitOpti
 
 
 def reject(number: NumberArgument = None, job: JobOption = None, as_json: JsonOption = False) -> None:
-    """Reject a proposal of the policy (mode "ask"). The same number of executors is not proposed again for a while."""
+    """Reject a proposal of the policy (mode "ask"). The same change is not proposed again for a while."""
     show_answer(asked(running_job(job), "reject", proposal=number), as_json)
 
 
@@ -128,7 +128,7 @@ def pause(
     job: JobOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Pause the policy; the number of executors stays as it is."""
+    """Pause the policy: it decides nothing. Calendar events and the quota still apply."""
     hold_s = None if span is None else parse_duration_s(span)
     show_answer(asked(running_job(job), "pause", hold_s=hold_s, reason=reason), as_json)
 

@@ -1,4 +1,4 @@
-"""Every setting, once: the unit is in its name, beside it stand default, bounds and meaning."""
+"""All settings, each declared once with its default, bounds and meaning; the unit is in the name."""
 
 from dataclasses import dataclass, fields
 
@@ -6,7 +6,7 @@ from penstock.core import settings
 from penstock.core.settings import setting
 
 USUAL_READING_S = 15.0
-"""Between two readings of a job on a cluster of its own; of a simulated or a logged one as much time is between two."""
+"""Time between two readings on other clusters than the embedded one, and of simulated and logged jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 
 class PenstockError(Exception):
-    """The root: catch this to catch everything that Penstock says on purpose."""
+    """The base class of all errors that Penstock raises on purpose."""
 
 
 class UserMistake(PenstockError):
-    """Something the user can put right; the message is one line: what is wrong, where, what to do. Several mistakes found together are a line each.
+    """A mistake that the user can correct; the message is one line: what is wrong, where, what to do. Several mistakes found together are a line each.
 
     >>> str(UserMistake("limits.min_executors: found 5, at most limits.max_executors (4) is allowed"))
     'limits.min_executors: found 5, at most limits.max_executors (4) is allowed'

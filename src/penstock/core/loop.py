@@ -29,7 +29,7 @@ RETRY_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What a turn decided; `fit` is slow work to be done elsewhere, whose result a later turn takes in."""
+    """The result of a turn; `fit` is a slow fit to run in the background, whose result is an input of a later turn."""
 
     knowledge: Knowledge
     instructions: tuple[Instruction, ...]
@@ -47,7 +47,7 @@ class Keyframe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A turn as it is remembered: what it began with, its inputs, and what came of it."""
+    """A recorded turn: the knowledge and terms that it began with, its inputs, and its result."""
 
     before: Keyframe
     inputs: Inputs
@@ -76,7 +76,7 @@ def turn(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | No
 
 
 def steer(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | None) -> tuple[Knowledge, list[Event], FitAsked | None]:
-    """Analyze and plan, as far as the owner's trust goes; what fails in there becomes an event and costs no more than a decision."""
+    """Analyze and plan, unless the mode is observe; a phase that fails becomes an event and costs at most one decision."""
     at_s = inputs.at_s
     if terms.autopilot.mode == "observe":
         return knowledge, [], None
@@ -97,7 +97,7 @@ def steer(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | N
 
 
 def analyzed(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy, *, decides: bool) -> Analyzed:
-    """Analyze; a phase that failed is not tried again before its time."""
+    """Analyze; after a failure, not before `analyze_from_s`."""
     if not has_come(knowledge.schedule.analyze_from_s, inputs.at_s, terms):
         return Analyzed(knowledge=knowledge)
     try:
@@ -124,7 +124,7 @@ def named(knowledge: Knowledge, events: Sequence[Event], policy: str) -> tuple[K
 
 
 def resting(knowledge: Knowledge) -> str:
-    """Return why nothing happens; the same words as long as it is the same, so that such turns are counted in one row."""
+    """Return why nothing is to be done; the text stays the same while the reason does, so that such turns are stored as one row."""
     schedule, paused, proposal = knowledge.schedule, knowledge.trust.paused, knowledge.proposals.open
     if knowledge.pending:
         return f"waiting for {', '.join(pending.instruction.target for pending in knowledge.pending)}"

@@ -1,4 +1,4 @@
-"""How a number that people may set is declared: its default, bounds and meaning stand beside it, once."""
+"""Declarations of settings: default, bounds and meaning of each in one place."""
 
 from dataclasses import field, fields
 from typing import Any

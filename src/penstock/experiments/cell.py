@@ -113,7 +113,7 @@ class Cell:
 
     @property
     def in_parallel(self) -> bool:
-        """Copies on Spark would take each other's cores."""
+        """Whether it can run beside other cells: copies on Spark would compete for cores."""
         return isinstance(self.plant, SimulatedJob)
 
     def run(self, progress: Callable[[float], None] = lambda share: None) -> RunReport:
@@ -205,7 +205,7 @@ def length_s(load: Arrivals) -> float:
 
 
 def reported(cell: Cell, run: Recording) -> RunReport:
-    """Report a run on Spark from the begin of its workload; what is observed is given in the workload's times."""
+    """Report a run on Spark from the beginning of its workload; what is observed is given in the workload's times."""
     observed, later_s = cell.observed or Observed(), run.start_s - cell.load.time_s[0]
     from_s = max(run.start_s, observed.from_s + later_s)
     left_out = [(since_s + later_s, until_s + later_s) for since_s, until_s in observed.left_out]

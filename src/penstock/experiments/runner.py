@@ -164,7 +164,7 @@ def in_processes(cells: Mapping[str, Runnable[Report]], processes: int) -> Itera
 
 
 def work(result: Connection, cell: Runnable[Any]) -> None:
-    """Run a cell in a child process, on one thread; Ctrl-C is the parent's business."""
+    """Run a cell in a child process, on one thread; the parent handles Ctrl-C."""
     from threadpoolctl import threadpool_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

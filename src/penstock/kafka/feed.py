@@ -1,4 +1,4 @@
-"""A feeder process, seen from its owner: started with an order, heard, and ended."""
+"""A feeder process as its owner handles it: started with an order, monitored, and stopped."""
 
 import json
 import os

@@ -81,7 +81,7 @@ class Controller:
         self._inbox.note(events)
 
     def declare(self, query: str, declared: QueryConfiguration) -> None:
-        """A query that joined: what its owner declares, unless an earlier controller left another wish for it."""
+        """Add a query that joins: as its owner declares it, unless an earlier controller left another desired value."""
         with self._turning:
             self.knowledge = join(self.knowledge, query, declared, self._remembered)
 

@@ -1,4 +1,4 @@
-"""Answers requests from the socket: turns them into commands and returns what became of them."""
+"""Answers requests from the socket: turns them into commands and returns their results."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -92,7 +92,7 @@ def _content(path: Path) -> str:
     except (OSError, ValueError) as error:
         raise UserMistake(f"the file {path} cannot be read ({getattr(error, 'strerror', None) or 'not a path'})") from None
     if len(content) > _LARGEST_FILE_BYTES:
-        raise UserMistake(f"the file {path} is larger than 1 MiB, which no secret is")
+        raise UserMistake(f"the file {path} is larger than 1 MiB, too large for a secret")
     try:
         text = content.decode()
     except UnicodeDecodeError:

@@ -62,7 +62,7 @@ class Ahead:
 class ContinuousEngine:
     """A job of one query or several. The busiest executor limits the capacity, and a failure replays the rows since the last checkpoint.
 
-    Internal times count from the start of the run. A fault happens at the beginning of its second, before a checkpoint of the same time. The loss of a
+    Internal times count from the start of the run. A fault happens at the beginning of its second, before a checkpoint of the same time. The loss of an
     executor and a rescale stop all queries, as each has tasks on every executor.
     """
 

@@ -40,7 +40,7 @@ class Engine(Protocol):
         """Start the instruction. `report` is called here if it is done or refused at once, else by the `advance` in which it ends."""
 
     def strike(self, fault: Fault) -> str | None:
-        """Suffer a fault now; return the executor that it strikes."""
+        """Apply a fault now; return the executor that it strikes."""
 
     def thaw(self, executor_id: str) -> None:
         """Let an executor go on that is frozen and was not lost yet."""

@@ -14,7 +14,7 @@ from penstock.simulator.ground_truth import Record
 def exact_report(record: Record, promises: Promises, from_s: float = -math.inf) -> RunReport:
     """Return the report of the run from `from_s` on: rows by when they finished, rescales by when they were asked for, recoveries by when they began.
 
-    A row that still waits, and has for longer than half of the others took, counts with what it has waited: it takes at least that.
+    A row that still waits, for longer than the median latency of the others, counts with its wait so far, a lower bound of its latency.
     """
     first = 0 if from_s <= record.start_s else math.ceil(from_s - record.start_s)
     seconds = record.seconds(first)
@@ -36,7 +36,7 @@ def exact_report(record: Record, promises: Promises, from_s: float = -math.inf) 
 
 
 def with_waiting(latency_s: FloatArray, rows: FloatArray, age_s: FloatArray, waits: FloatArray) -> tuple[Quantiles | None, float | None]:
-    """Return quantiles and mean, with the rows that wait for longer than half of those that finished took.
+    """Return quantiles and mean, including the rows that have waited for longer than the median latency of the finished ones.
 
     >>> with_waiting(np.array([0.1]), np.array([90.0]), np.array([0.05, 7.0]), np.array([5.0, 10.0]))
     (Quantiles(p50_s=0.1, p95_s=7.0, p99_s=7.0), 0.79)

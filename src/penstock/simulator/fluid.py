@@ -1,4 +1,4 @@
-"""Rows as a fluid: how many wait, flow and how long they waited, for many seconds at once."""
+"""Rows as a fluid: lag, flow and waiting time, for many seconds at once."""
 
 from dataclasses import dataclass
 

@@ -80,7 +80,7 @@ class QueryGraph(Generic[SettingsOf]):
                 raise UserMistake(f'query "{query.name}": a share above 0 and a selectivity of at least 0 are needed')
             names.append(query.name)
         if not names:
-            raise UserMistake("a graph has a query at least")
+            raise UserMistake("a graph needs at least one query")
         self._check_shared_settings()
 
     def _check_shared_settings(self) -> None:

@@ -254,7 +254,7 @@ def priced(query: CalibratedQuery, overhead_s: float, noise_share: float) -> Cal
 
 
 def by_tasks(query: CalibratedQuery) -> CalibratedQuery:
-    """Return the query without skew, as which the wait for other queries' slots appears. The likely costs of a row keep their ratio to the best one."""
+    """Return the query without skew, which here is only the wait for slots of other queries. The likely costs of a row keep their ratio to the best one."""
     best = query.settings
     assert isinstance(best, MicroBatchSettings)
 

@@ -47,7 +47,7 @@ def with_leaves(session: SparkSession, plan: Any, change: Callable[[Any], Any]) 
 def with_options(session: SparkSession, node: Any, options: Mapping[str, str]) -> Any:
     """Return a source node with some options changed, whose columns keep their identity.
 
-    The source is loaded anew: a source written in Python keeps the options it was made with, whatever the node says.
+    The source is loaded again: a source written in Python keeps the options it was made with, whatever the node says.
     """
     merged = {**dict(node.extraOptions().asCaseSensitiveMap()), **options}
     [fresh] = leaves(session.readStream.format(str(node.sourceName())).options(**merged).load()._jdf.queryExecution().analyzed())

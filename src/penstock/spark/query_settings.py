@@ -62,4 +62,4 @@ def parse_spark_trigger(text: str) -> Trigger:
         return Trigger(kind="real_time", interval_s=int(number) / 1000)
     if kind.startswith("AvailableNow"):
         return Trigger(kind="available_now")
-    raise UserMistake(f"trigger: {text} is not one Penstock can steer; use a processing time, availableNow or real time")
+    raise UserMistake(f"trigger: {text} is not supported by Penstock; use a processing time, availableNow or real time")

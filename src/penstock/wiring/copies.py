@@ -1,4 +1,4 @@
-"""Copies of a job on the embedded cluster, each in a process of its own, which this module run as a program is."""
+"""Copies of a job on the embedded cluster, each in a process of its own: this module, run as a program."""
 
 from __future__ import annotations
 

@@ -62,10 +62,10 @@ def test_all_events_are_known_by_name() -> None:
     ("event", "words"),
     [
         (CommandTaken(at_s=10.0, who="ann", knob="executors", value="3", held_until_s=3610.0), "ann set executors to 3, held for 1h"),
-        (HoldEnded(at_s=1.0, knob="executors", value="3", how="expired"), "the hold of executors at 3 has run out; the value stays until it is decided anew"),
+        (HoldEnded(at_s=1.0, knob="x", value="3", how="expired"), "the hold of x at 3 has run out; the value stays until a decision changes it"),
         (
             HoldEnded(at_s=1.0, knob="executors", value="3", how="released", who="ann"),
-            "the hold of executors at 3 was released by ann; the value stays until it is decided anew",
+            "the hold of executors at 3 was released by ann; the value stays until a decision changes it",
         ),
         (HoldEnded(at_s=1.0, knob="executors", value="3", how="failed"), "the hold of executors at 3 ends: the value could not be set"),
         (InstructionDone(at_s=1.0, number=1, knob="executors", took_s=2.34, delayed_rows=None), "executors done in 2.3 s, unknown delay"),
@@ -163,7 +163,7 @@ SAID: list[tuple[Event, str]] = [
         said.AutopilotChanged(**AT, changes=(("mode", "shadow", "active"), ("max_step", "none", "2")), needs_restart=("limits",)),
         "the job file changed: mode shadow -> active; max_step none -> 2; needs a restart: limits",
     ),
-    (said.AutopilotChanged(**AT, changes=(), needs_restart=("limits",)), "the job file changed: nothing of [autopilot]; needs a restart: limits"),
+    (said.AutopilotChanged(**AT, changes=(), needs_restart=("limits",)), "the job file changed: nothing in [autopilot]; needs a restart: limits"),
     (said.AutopilotRefused(**AT, reason="job.toml:3: mode"), "the job file changed and has a mistake, the old one stays: job.toml:3: mode"),
 ]  # fmt: skip
 UNDER: Any = {"at_s": 1000.0, "policy": "auto:daedalus"}

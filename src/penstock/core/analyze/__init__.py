@@ -1,1 +1,1 @@
-"""Analyse: learn from readings, assess what the job can carry and what is to come, and grade what was predicted."""
+"""The analyze phase: learn from readings, grade predictions, and assess capacity and load for a decision."""

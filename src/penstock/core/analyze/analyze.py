@@ -29,7 +29,7 @@ NOTHING = Promises()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analyzed:
-    """What a turn learnt. `seen` is its assessment, None where nothing needs one; `fit` is slow work to be done elsewhere."""
+    """The result of the phase. `seen` is the assessment, None if nothing needs one; `fit` is a slow fit to run in the background."""
 
     knowledge: Knowledge
     events: tuple[Event, ...] = ()
@@ -39,7 +39,7 @@ class Analyzed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What one reading shows: knowledge after it, the recoveries it completes, its failure and the rows that waited before that."""
+    """The result of one reading: new knowledge, the recoveries it completes, its failure, and the excess lag before that failure."""
 
     knowledge: Knowledge
     measured: tuple[RecoveryMeasured, ...] = ()
@@ -48,9 +48,9 @@ class Taken:
 
 
 def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset[Need], *, decides: bool) -> Analyzed:
-    """Take in the newest reading and fits, grade predictions, and assess once: all executors that the limits allow where a decision follows.
+    """Take in the newest reading and fits, grade predictions, and assess once; if a decision follows, for all executors that the limits allow.
 
-    Disturbances are followed if anything is promised or the policy needs models; only the models it needs learn. Targets and fits are looked at whenever a
+    Disturbances are followed if anything is promised or the policy needs models; only the models it needs learn. Targets and fits are checked whenever a
     forecast is due.
     """
     at_s, taken, events = inputs.at_s, Taken(knowledge=knowledge), list[Event]()

@@ -90,7 +90,7 @@ def queries_of(knowledge: Knowledge, reading: Reading) -> tuple[QueryAssessment,
 
 
 def load_of(schedule: Schedule, query: str, arrival_rows_per_s: float | None) -> float | None:
-    """Return the mean load since the last decision; that of the reading before anything was counted."""
+    """Return the mean load since the last decision; before any reading is counted, the arrival rate of the reading."""
     known = schedule.loads.get(query)
     return arrival_rows_per_s if known is None else known.mean_rows_per_s
 
@@ -113,7 +113,7 @@ def uptime_of(reading: Reading, since_rescale_s: float | None) -> float:
 
 
 def downtimes(learnt: Learnt, terms: Terms, plant: Plant, needs: frozenset[Need]) -> dict[str, float]:
-    """Return downtimes as learnt, or declared where nothing is learnt. A micro-batch job counts a loss when it is noticed; it began `detection_s` before."""
+    """Return downtimes as learnt, or as declared if none is learnt. In micro-batches a loss is counted when it is detected, so `detection_s` is added."""
     if needs or learnt.downtimes.learnt:
         found = downtimes_of(replace(learnt.downtimes, priors=priors_of(terms.autopilot, plant)))
     else:
@@ -124,7 +124,7 @@ def downtimes(learnt: Learnt, terms: Terms, plant: Plant, needs: frozenset[Need]
 
 
 def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
-    """Return seconds by kind of disturbance; a failure of which nothing is known yet takes what scaling out does (Daedalus sec. 3.4)."""
+    """Return downtimes in seconds by kind of disturbance; a kind without data takes as long as a scale-up (Daedalus sec. 3.4)."""
     known = {kind: downtimes.predict(kind) for kind in KINDS}
     values = {kind: each.value for kind, each in known.items() if isinstance(each, Estimate)}
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
@@ -140,7 +140,7 @@ KINDS: tuple[DisturbanceKind, ...] = (*SURVIVED, *RESCALES, "reconfiguration")
 
 
 def priors_of(autopilot: Autopilot, plant: Plant) -> Priors:
-    """Return what the owner declares of a kind, else of any stop; by default the papers' rescales. An executor lost in micro-batches stops nothing.
+    """Return the downtimes declared by kind, else for any stop, else those of the papers' rescales. A lost executor does not stop micro-batches.
 
     >>> said = priors_of(Autopilot(downtime_s=110.0), "micro_batch")
     >>> said.of("query_restart"), said.of("rescale_down"), said.of("executor_loss")
@@ -162,7 +162,7 @@ def priors_of(autopilot: Autopilot, plant: Plant) -> Priors:
 
 
 def declared_downtimes(autopilot: Autopilot, plant: Plant) -> dict[str, float]:
-    """Return what the owner declares, by kind; a downtime of any stop does not hold for an executor lost in micro-batches.
+    """Return the downtimes that the owner declares, by kind; that of any stop does not apply to an executor lost in micro-batches.
 
     >>> declared_downtimes(Autopilot(downtime_s=110.0, downtimes_s={"rescale_down": 20.0}), "micro_batch")
     {'query_restart': 110.0, 'rescale_down': 20.0, 'rescale_up': 110.0, 'reconfiguration': 110.0}
@@ -176,7 +176,7 @@ def with_latencies(
 ) -> tuple[QueryAssessment, ...]:
     """Return the queries with the 95th percentile of their latency in s by executors, at their share of this rate of arrivals.
 
-    The bounds are those of what one reading will show, not of the mean of many: that is what a prediction is graded by.
+    The bounds are those of a single reading, not of the mean of many: a prediction is graded by a single reading.
     """
     if plant_of(reading) == "continuous":
         return queries
@@ -203,7 +203,7 @@ def job_latencies(queries: Sequence[QueryAssessment], learnt: Learnt, reading: R
 
 
 def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float | None) -> Estimate | None:
-    """Return the largest rate expected before a time, and between which rates all of that time is likely to lie; the load without a forecast."""
+    """Return the largest rate expected before a time, with bounds that hold for all rates until then; the load without a forecast."""
     if forecast is None:
         return None if load_rows_per_s is None else Estimate.exactly(load_rows_per_s)
     steps = max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))
@@ -235,7 +235,7 @@ def stage_needs(models: Mapping[str, StageRates], reading: Reading) -> tuple[Sta
 
 
 def tells_work(query: QueryReading) -> bool:
-    """Return whether the run time of its stages is work: tasks that run all the time may only wait, unless what they cannot do piles up.
+    """Return whether the run time of its stages measures work: tasks that run all the time may be waiting, unless rows pile up.
 
     Flink reports how long tasks were busy, Spark in Real-Time Mode how long they ran, except for the pauses between batches.
     """

@@ -1,4 +1,4 @@
-"""Rescales and failures: when they struck, what they took, and how long the job needed to recover."""
+"""Rescales and failures: when they happened, their downtime, and how long the job needed to recover."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ from penstock.core.models.surrogate.study import LEAST_ROWS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failure that a reading shows, when it struck, and its number among all of the job."""
+    """A failure that a reading shows: its kind, its time, and its number among all failures of the job."""
 
     kind: DisturbanceKind
     at_s: float
@@ -40,7 +40,7 @@ class Failure:
 
 
 def knowing_applied(learnt: Learnt, applied: Sequence[Applied]) -> tuple[Learnt, tuple[Applied, ...]]:
-    """Return models that know of the changes instructed since, before the readings show them, and these changes."""
+    """Return models that include the changes instructed since the last turn, before readings show them, and these changes."""
     new = tuple(each for each in applied if each.number > learnt.applied_number)
     for each in new:
         health = learnt.health
@@ -61,7 +61,7 @@ def failure_in(learnt: Learnt, reading: Reading) -> Failure | None:
 
 
 def knowing_failure(learnt: Learnt, reading: Reading, failure: Failure | None, unseen_s: float) -> Learnt:
-    """Return models with the counts of this reading and its failure: an anomaly that began within `unseen_s` of it is that one."""
+    """Return models with the counts of this reading and its failure; an anomaly that began within `unseen_s` of the failure is the same disturbance."""
     health = learnt.health.disturbed(failure.at_s, failure.kind, cause=failure.cause, same_within_s=unseen_s) if failure else learnt.health
     number, of_queries = learnt.failure_number if failure is None else failure.number, sum(query.failures for query in reading.queries)
     return replace(learnt, health=health, failures=reading.failures, query_failures=of_queries, failure_number=number)
@@ -88,9 +88,9 @@ def followed(learnt: Learnt, reading: Reading, window_s: float) -> tuple[Learnt,
 
 
 def taught(learnt: Learnt, measured: Iterable[RecoveryMeasured], seen: Assessment, executors: int, window_s: float) -> Learnt:
-    """Return models with the downtimes that failures must have had for these recoveries, by the arrivals measured; those of rescales are measured.
+    """Return models that learn the downtimes of failures, inferred from these recoveries and the arrivals; downtimes of rescales are measured.
 
-    A recovery that no reading shows took less than a window, and so did its downtime: half of the longest that would not show, unless less is known.
+    A recovery that no reading shows took less than a window: its downtime is half of the longest that would not show, unless a shorter one is known.
     """
     lessons: list[DowntimeSeen | None] = []
     for each in measured:
@@ -154,7 +154,7 @@ def last_start_s(seen: Assessment, failed_s: float) -> float:
 def outage_of(seen: Assessment, executors: int, failed_s: float, kind: DisturbanceKind, lag_rows: float = 0.0) -> BatchOutage:
     """Return the outage a failure causes, its duration left at 0 for the caller to fill in. Spark retries lost tasks: the batch it hits only takes longer.
 
-    Where the query died it begins anew, with what came meanwhile; so does in effect a batch that hung until the failure was noticed.
+    If the query died, the batch starts again, with the rows that arrived since; so does, in effect, a batch that hung until the failure was noticed.
     Rows that came while batches took longer than their interval are part of the lag, and counted once.
     """
     start_s = last_start_s(seen, failed_s)
@@ -175,7 +175,7 @@ def outage_of(seen: Assessment, executors: int, failed_s: float, kind: Disturban
 def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Estimate) -> RecoveryModel:
     """Return the seconds from the failure until the end of the first batch that takes all rows and fits the interval, bounded by laws and downtime.
 
-    A failure after the end of the batch, late as that may be, hits none: then the next one has recovered.
+    A failure after the end of the batch, however late, hits no batch: the job has recovered with the next one.
     """
 
     def ends_s(law: BatchLaw, arrivals: Arrivals, asked: BatchOutage) -> float:

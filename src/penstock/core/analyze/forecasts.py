@@ -1,4 +1,4 @@
-"""The load to come: a forecast that is made now and then, and moved along in between."""
+"""The load forecast: made at intervals, and shifted to the present in between."""
 
 import math
 from dataclasses import replace
@@ -24,7 +24,7 @@ def forecast_due(outlook: Outlook, at_s: float, terms: Terms) -> bool:
 
 
 def current_forecast(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Forecast | None]:
-    """Return the forecast from now on over the horizon, made anew where it is due and kept in the knowledge; None where there is none yet."""
+    """Return the forecast from now over the horizon; if a new one is due, make it and store it in the knowledge. None if there is none yet."""
     load = knowledge.learnt.load
     if forecast_due(knowledge.outlook, at_s, terms):
         made: Forecast | NotReady | None = None
@@ -51,7 +51,7 @@ def from_now(forecast: Forecast, at_s: float, horizon_s: float) -> Forecast:
 
 
 def points_since(series: Series, since_s: float) -> list[tuple[float, float]]:
-    """Return what arrived, as (time, rate): the mean of each bin in its middle.
+    """Return the measured arrival rates as (time, rate): the mean of each bin, at its middle.
 
     >>> points_since(Series(first=2, sums=(10.0, 0.0, 9.0), counts=(2, 0, 1)), 21.0)
     [(25.0, 5.0), (45.0, 9.0)]
@@ -62,7 +62,7 @@ def points_since(series: Series, since_s: float) -> list[tuple[float, float]]:
 
 
 def arrivals_of(series: Series, forecast: Forecast | None, load_rows_per_s: float | None, at_s: float, interval_s: float) -> Arrivals | None:
-    """Return what arrived of late joined to what is forecast; without a forecast the load for ever, without that None."""
+    """Return the recent arrivals followed by the forecast; without a forecast, the load as a constant rate; None without a load."""
     if forecast is None:
         return None if load_rows_per_s is None else Arrivals.constant(load_rows_per_s)
     history = points_since(series, at_s - max(2 * interval_s, LEAST_HISTORY_S))

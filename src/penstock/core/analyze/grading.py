@@ -1,4 +1,4 @@
-"""Grade predictions by what came."""
+"""Grade predictions by measured values."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ LARGEST_ERROR = 2.0
 def grade(
     knowledge: Knowledge, at_s: float, terms: Terms, reading: Reading | None = None, measured: Sequence[RecoveryMeasured] = ()
 ) -> tuple[Knowledge, list[Event]]:
-    """Grade the predictions whose time has come, by what is known now and the recoveries just measured; drop those that nothing can grade any more."""
+    """Grade the predictions that are due, by what is known now and the recoveries just measured; drop those that can no longer be graded."""
     pending, errors = knowledge.predictions, knowledge.trust.errors
     if not pending:
         return knowledge, []
@@ -53,7 +53,7 @@ def _graded(made: Prediction, at_s: float, actual: float) -> Graded:
 
 
 def _blames(made: Prediction, last: Decision | None) -> bool:
-    """Return whether its error speaks against the policy that decides now; predictions made by other policies are ignored."""
+    """Return whether its error counts against the policy that decides now; predictions made by other policies are ignored."""
     own = not made.policy or (last is not None and asked_policy(made.policy) == asked_policy(last.policy))
     return own and made.kind in ("capacity", "recovery", "recovery_bound")
 
@@ -81,14 +81,14 @@ def _actual(made: Prediction, knowledge: Knowledge, at_s: float, terms: Terms, r
 
 
 def _at_work(made: Prediction, knowledge: Knowledge, terms: Terms, reading: Reading | None) -> float | None:
-    """Return the throughput of a job that works at its capacity, with the configuration that was meant."""
+    """Return the throughput of a saturated job that runs with the configuration of the prediction."""
     if reading is None or not _runs(made, reading) or not is_saturated(reading, knowledge, terms):
         return None
     return reading.throughput_rows_per_s
 
 
 def _in_health(made: Prediction, knowledge: Knowledge, reading: Reading | None) -> float | None:
-    """Return the latency that was meant, outside of any recovery, with the configuration that was meant."""
+    """Return the latency, p50 or p95 as predicted, of a job without an open recovery that runs with the configuration of the prediction."""
     if reading is None or reading.latency is None or not _runs(made, reading) or knowledge.learnt.health.open:
         return None
     return reading.latency.p50_s if made.about == AVERAGE else reading.latency.p95_s
@@ -100,7 +100,7 @@ def _runs(made: Prediction, reading: Reading) -> bool:
 
 
 def _may_wait(made: Prediction, knowledge: Knowledge, at_s: float, measured: Sequence[RecoveryMeasured]) -> bool:
-    """Return whether its time may still come. Without a disturbance to wait for it is void once its configuration is neither desired nor proposed."""
+    """Return whether it can still be graded. Without a disturbance to wait for, it is void once its configuration is neither desired nor proposed."""
     if (made.void_from_s is not None and at_s >= made.void_from_s) or _is_overtaken(made, knowledge):
         return False
     if made.cause:
@@ -118,7 +118,7 @@ def _is_overtaken(made: Prediction, knowledge: Knowledge) -> bool:
 
 
 def unseen_s(terms: Terms) -> float:
-    """Return the seconds that pass before a reading shows what happened: until the next one, two if it came too early, and the window it averages over."""
+    """Return the longest delay in seconds until a reading shows an event: two reading intervals, and the window that a reading averages over."""
     return 2 * terms.config.reading_interval_s + terms.config.reading_window_s
 
 

@@ -64,7 +64,7 @@ def _with_profile(learnt: Learnt, reading: Reading, terms: Terms, *, decided: bo
 
 
 def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen | None:
-    """Return this moment as one more row of a profile (Phoebe learns on at run time, sec. III-E); None during a recovery from anything that was announced.
+    """Return this moment as one more row of a profile (Phoebe learns on at run time, sec. III-E); None during a recovery from an announced disturbance.
 
     A job that fell behind without a disturbance did not keep up with its load, nor does one that never recovers because it has too few executors: that is
     a row too. Where the job is slower than its profile, the row is what it would have been at the profile's pace.
@@ -106,7 +106,7 @@ WARM_UP_BATCHES = 5
 
 
 def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]) -> Learnt:
-    """Return the models as these terms and this policy want them: begun anew under another time scale or profile, else only asked in another way."""
+    """Return the models for these terms and this policy: reset under another time scale or profile, else with other priors or another method only."""
     if learnt.time_scale != terms.autopilot.time_scale:
         learnt = replace(fresh(reading, terms), applied_number=learnt.applied_number, failure_number=learnt.failure_number)
     priors = priors_of(terms.autopilot, plant_of(reading))
@@ -120,7 +120,7 @@ def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Ne
 
 
 def profiled(learnt: Learnt, rows: tuple[ProfileSeen, ...]) -> Learnt:
-    """Return the models by this profile: begun anew where they are by another, or by one that is gone."""
+    """Return the models for this profile: reset if they come from another one, or from one that is gone."""
     mark = mark_of(rows)
     if learnt.profile_mark == mark:
         return learnt
@@ -159,7 +159,7 @@ def warm_up_s(reading: Reading, terms: Terms) -> float:
 def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:
     """Return the average batch of the window; None where it is not known.
 
-    In a window that ends at commits a batch takes what came during its cycle, which is the interval or, in overload, the batch before it.
+    In a window that ends at commits a batch takes the rows that arrived during its cycle, which is the interval or, in overload, the batch before it.
     """
     if query.batch is None or query.batch.total_s <= 0 or query.throughput_rows_per_s is None or reading.executors_running < 1:
         return None
@@ -229,7 +229,7 @@ def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None
 
 
 def is_overloaded(learnt: Learnt, reading: Reading, terms: Terms) -> bool:
-    """Return whether a recovery is none: the job was seen to do less than arrives for some readings, or still does when it should have recovered by promise."""
+    """Return whether an open recovery is an overload: throughput is below arrivals for some readings, or still is after the time a recovery may take."""
     patience_s = learnt.health.abandoned_after_s if terms.promises.recovery_s is None else terms.promises.recovery_s
     began_s = min((each.at_s for each in learnt.health.open if each.kind != UNANNOUNCED), default=reading.at_s)
     return learnt.pace.is_short or (reading.at_s - began_s > patience_s and falls_short(reading))
@@ -241,6 +241,6 @@ def falls_short(reading: Reading) -> bool:
 
 
 def _since_stop_s(learnt: Learnt, reading: Reading) -> float:
-    """Return seconds since the job runs again after what struck it last, as far as downtimes are known."""
+    """Return the seconds since the job runs again after its last disturbance, as far as downtimes are known."""
     since_s = reading.uptime_s if reading.since_disturbance_s is None else reading.since_disturbance_s
     return since_s - max(downtimes_of(learnt.downtimes).values())

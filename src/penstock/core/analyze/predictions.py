@@ -17,7 +17,7 @@ from penstock.core.models.recovery.recovery_cost import repeated_s
 
 
 def with_failure(knowledge: Knowledge, seen: Assessment, failure: Failure, lag_rows: float) -> Knowledge:
-    """Return knowledge with what is predicted of a failure just noticed: by a formula, and by recoveries seen before where it is alone, as those were."""
+    """Return knowledge with the predicted recovery from a failure just noticed: by a formula, and by M_R if no other disturbance is open."""
     configuration, learnt = knowledge.desired, knowledge.learnt
     known, assumed_s = learnt.downtimes.predict(failure.kind), seen.downtimes_s[failure.kind]
     downtime = known if isinstance(known, Estimate) else Estimate.exactly(assumed_s)

@@ -20,7 +20,7 @@ LOOKS = 3
 
 
 def watch_targets(knowledge: Knowledge, seen: Assessment, autopilot: Autopilot) -> tuple[Knowledge, list[Event]]:
-    """Report each target that is out of reach for several looks, and when it is back within reach; at once what follows from the declaration."""
+    """Report each target that is out of reach in several checks in a row, and when it is in reach again; at once if that follows from the declaration."""
     found, said = targets(seen), knowledge.trust.infeasible
     changed = [*(target for target in found if target not in said), *(target for target in said if target not in found)]
     doubted = {target: knowledge.trust.doubted.get(target, 0) + 1 for target in changed}

@@ -1,1 +1,1 @@
-"""The frozen vocabulary: what is read, wished, instructed and remembered."""
+"""The frozen vocabulary: configurations, readings, commands, decisions, instructions, predictions and events."""

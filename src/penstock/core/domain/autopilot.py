@@ -1,4 +1,4 @@
-"""What the owner lets the autopilot do."""
+"""What the owner allows the autopilot to do."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,13 +26,13 @@ class Floor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autopilot:
-    """The `[autopilot]` table of a job file; None is "not said".
+    """The `[autopilot]` table of a job file; None is "not set".
 
     `time_scale` is below 1 where the job's days are shorter than real ones (a demonstration, a compressed trace): all timers shrink by it.
     `guards`: "auto" turns the shared ones on unless the policy is to be faithful to a paper. `executor_cpu_cores` is what counts as one whole
-    executor where utilisation is CPU. `downtime_s` is what a stop takes until one was seen, `downtimes_s` the same by kind of disturbance where that is
-    known (of a simulated engine it is), `detection_s` what passes before an executor that froze counts as lost. `rollback` is False where policies are
-    compared as they are, for better or worse.
+    executor where utilisation is CPU. `downtime_s` is that of a stop until one is measured, `downtimes_s` the same by kind of disturbance where that is
+    known (of a simulated engine it is), `detection_s` the time until a frozen executor counts as lost. `rollback` is False where policies are
+    compared without roll-backs.
     """
 
     mode: Mode = "observe"
@@ -66,7 +66,7 @@ class Autopilot:
     blind_s: float = timer(120.0, "without a reading for this time the policy is rolled back")
 
     def scaled(self, seconds: float) -> float:
-        """Return a time of the real day in the time of this job.
+        """Return a duration multiplied by `time_scale`.
 
         >>> Autopilot(time_scale=0.1).scaled(60.0)
         6.0

@@ -1,11 +1,11 @@
-"""What an operator says."""
+"""Commands of operators."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """An operator's wish: who said it, and for how long its value is held (None: the setting `hold_s`)."""
+    """A command of an operator: who gave it, and how long its value is held (None: the setting `hold_s`)."""
 
     at_s: float
     who: str
@@ -23,7 +23,7 @@ class SetKnob(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve(Command):
-    """Let a proposal happen; the open one when none is named."""
+    """Approve a proposal; the open one if none is named."""
 
     proposal: int | None = None
 
@@ -35,7 +35,7 @@ class Reject(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause(Command):
-    """The policy decides nothing for `hold_s`; None is "until it is resumed"."""
+    """Pause the policy for `hold_s`; None: until it is resumed."""
 
     reason: str = ""
 
@@ -47,4 +47,4 @@ class Resume(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release(Command):
-    """Give up all holds: what was set stays until somebody decides otherwise."""
+    """End all holds: the values stay until a decision or a command changes them."""

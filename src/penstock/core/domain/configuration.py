@@ -72,7 +72,7 @@ class Configuration:
         return replace(self, queries={**self.queries, **known})
 
     def holds_in(self, running: Configuration) -> bool:
-        """Return whether a job that runs with `running` has all the values of this configuration; partitions that are not known do not speak against it."""
+        """Return whether a job that runs with `running` has all the values of this configuration; unknown partitions are ignored."""
         return all(move.knob == "partitions" and move.before is None for move in difference(running, self.over(running)).moves)
 
 
@@ -171,13 +171,13 @@ def difference(before: Configuration, after: Configuration) -> Change:
 
 
 def apart(base: Configuration, own: Configuration) -> Change:
-    """Return the moves that make a base one's own: those of queries as far as they differ, and all knobs of the job."""
+    """Return the moves from a base to another configuration: knobs of queries only where they differ, knobs of the job always."""
     of_job = (Move(knob=knob.name, before=base.of(knob.name), after=own.of(knob.name)) for knob in KNOBS.values() if knob.scope == "job")
     return Change(moves=(*of_job, *(move for move in difference(base, own).moves if move.query)))
 
 
 def moved_in(query: str, before: Configuration | QueryConfiguration, after: Configuration | QueryConfiguration) -> Change:
-    """Return the knobs of one query that move, or those of the job without a name. Partitions that are not named afterwards do not."""
+    """Return the knobs of one query that move, or those of the job without a name. Partitions that `after` does not name do not move."""
     if before is after:
         return Change()
     moves = (move for knob in KNOBS.values() if (knob.scope == "query") == bool(query) and (move := _move(knob, query, before, after)))

@@ -1,4 +1,4 @@
-"""Faults: what a simulated job, or a copy of a real one, is struck by on purpose."""
+"""Faults that are injected into a simulated job, or into a copy of a real one."""
 
 from dataclasses import dataclass
 from typing import Literal

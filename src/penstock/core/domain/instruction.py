@@ -1,4 +1,4 @@
-"""What the controller asks of an actuator, and what came of it."""
+"""Instructions of the controller to an actuator, and their outcomes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an instruction ended: its duration, how long of that the job stood still (None: it worked on), and how many rows were delayed (None: unknown).
+    """How an instruction ended: its duration, its downtime (None: the job kept running), and the rows that it delayed (None: unknown).
 
     Of one that is not done, `failed` names the knobs that were not set; empty if none was.
     """
@@ -50,7 +50,7 @@ class Outcome:
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the outcome of several parts. Executors that have not come are its reason, and among what failed, only if nothing else went wrong."""
+    """Return the outcome of several parts. Missing executors are its reason, and count as failed, only if nothing else failed."""
     undone = [each for each in outcomes if not each.done]
     undone = [each for each in undone if each.reason != MISSING] or undone
     downs, delays = [each.down_s for each in outcomes if each.down_s is not None], [each.delayed_rows for each in outcomes]

@@ -62,7 +62,7 @@ class Limits:
         return self.max_executors if self.start_executors is None else self.start_executors
 
     def at_least(self, executors: int) -> Self:
-        """These limits of a job that does not run with fewer; the most stays the most.
+        """Return these limits with at least this minimum, but not above the maximum.
 
         >>> Limits(max_executors=4).at_least(2).min_executors, Limits(max_executors=4).at_least(6).min_executors
         (2, 4)
@@ -72,7 +72,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises:
-    """What the job owes its users; None is "nothing promised"."""
+    """The promises of the job; None: nothing is promised."""
 
     latency_p95_s: float | None = None
     recovery_s: float | None = None

@@ -1,4 +1,4 @@
-"""What is predicted with a decision or at a failure, to be graded when its time has come."""
+"""Predictions made with a decision or at a failure, to be graded when they are due."""
 
 from __future__ import annotations
 

@@ -141,20 +141,20 @@ class Reading:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration as it runs; executors are those asked for, other knobs of the job fields of their names."""
+        """The running configuration; executors are those requested, other knobs of the job are fields of the same name."""
         others = {knob.field: getattr(self, knob.field) for knob in KNOBS.values() if knob.scope == "job" and knob.name != "executors"}
         return Configuration(executors=self.executors_requested, queries={query.name: query for query in self.queries}, **others)
 
     @property
     def least_executors(self) -> int:
-        """With fewer there would be too few slots for tasks that never end; 0 where there are none."""
+        """The fewest executors with enough slots for tasks that never end; 0 without such tasks or without executors."""
         if not self.executors:
             return 0
         held, slots = sum(query.slots_held for query in self.queries), min((executor.slots for executor in self.executors), default=1)
         return ceil(held / max(1, slots))
 
     def has_work_for(self, seconds: float) -> bool:
-        """Return whether as much work waits as takes this many seconds at the present throughput; False where that is unknown."""
+        """Return whether the excess lag is at least this many seconds of work at the present throughput; False if that is unknown."""
         waiting, done = self.excess_lag_rows, self.throughput_rows_per_s
         return waiting is not None and done is not None and waiting >= done * seconds
 

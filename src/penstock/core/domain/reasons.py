@@ -16,15 +16,15 @@ POLICIES_SAY: Mapping[str, str] = {
     "executors_starting": "utilisation {value}, {limit} with the executors that are not ready",
     "idle_executors": "{value} executors idle for {limit} s",
     "lag_above_backlog": "{value} rows wait; while more than {limit} do it does not scale down",
-    "lag_above_capacity": "{limit} rows wait, a second carries {value}",
+    "lag_above_capacity": "{limit} rows wait, the capacity is {value} rows/s",
     "latency_above_limit": "latency is {value} s, {limit} s are allowed",
     "latency_invalid": "it does not keep up with {limit} rows/s",
     "no_backlog": "tasks wait {value} s for a slot, {limit} s are allowed",
-    "none_passes": "none holds: the most executors",
+    "none_passes": "no number of executors holds: the most are taken",
     "not_ready": "not enough is known yet",
     "plant_rescales_live": "this plant rescales without a restart",
     "policy_paused": "the policy is paused",
-    "recently_rescaled": "changed {value} s ago and enough: {limit} s pass before less is tried",
+    "recently_rescaled": "rescaled {value} s ago and sufficient: fewer executors are not tried within {limit} s",
     "recovery_above_target": "recovery would take {value} s, {limit} s are allowed",
     "smallest_that_holds": "the fewest executors that hold",
     "stabilised": "{value} was recommended within the window, {limit} now",
@@ -51,11 +51,11 @@ GUARDS_SAY: Mapping[str, str] = {
     "step": "{value} wanted, {limit} at once are allowed",
 }
 BOTTLENECKS_SAY: Mapping[str, str] = {
-    "overhead": "{value} s of a batch pass outside of its work, {limit} s in it",
+    "overhead": "{value} s of a batch are overhead, {limit} s are work",
     "partitions": "{value} tasks for {limit} slots",
     "rate_limit": "the query may take {value} rows/s, {limit} arrive",
     "sink": "{value} of the time goes to the last stage or the sink, {limit} is usual",
-    "skew": "the busiest executor does {value} rows/s, the mean is {limit}",
+    "skew": "the busiest executor processes {value} rows/s, the mean is {limit}",
     "unknown_bottleneck": "throughput went from {limit} to {value} rows/s; the readings do not show why",
 }
 TARGETS_SAY: Mapping[str, str] = {
@@ -66,8 +66,8 @@ TARGETS_SAY: Mapping[str, str] = {
 READINESS_SAYS: Mapping[str, str] = {
     "error_too_large": "off by {value} % on average, {limit} % are allowed",
     "more_breaks": "it would have broken {value} promises, what ran broke {limit}",
-    "never_decided": "it never knew enough to choose",
-    "nothing_proven": "no prediction of what it chooses by was seen to be right",
+    "never_decided": "it never had enough data to decide",
+    "nothing_proven": "no prediction that it decides by was graded as right",
     "shadow_too_short": "{value} h in shadow, {limit} h are needed",
     "too_few_grades": "{value} predictions graded, {limit} are needed",
 }

@@ -1,1 +1,1 @@
-"""The execute phase: from what is desired, and what operators say, to instructions."""
+"""The execute phase: instructions that lead to the desired configuration, their outcomes, and restarts of queries."""

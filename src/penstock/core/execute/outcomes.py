@@ -1,4 +1,4 @@
-"""Take in what became of earlier instructions: close them, learn what they cost, give up what could not be done."""
+"""Take in the outcomes of earlier instructions: close them, learn their cost, and drop what failed from the desired configuration."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from penstock.core.models.recovery.downtime import DowntimeSeen
 def take_outcomes(knowledge: Knowledge, outcomes: Sequence[Outcome], at_s: float) -> tuple[Knowledge, list[Event]]:
     """Close the instructions that ended.
 
-    One that failed is not asked for again: the wish for it is dropped, except for executors that have not come, which may still do.
+    One that failed is not repeated: its values are no longer desired, except for executors that have not started yet, which may still start.
     """
     events: list[Event] = []
     for outcome in outcomes:
@@ -65,7 +65,7 @@ def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float
 
 
 def forgotten(knowledge: Knowledge, applied: Applied | None, worked: Change) -> Knowledge:
-    """Return knowledge without what was not carried out of a change; one of which nothing worked is no disturbance, and its prediction is not graded."""
+    """Return knowledge without the part of a change that failed; one that failed completely is no disturbance, and its prediction is not graded."""
     if applied is None or worked:
         return replace(knowledge, applied=tuple(replace(each, change=worked) if each is applied else each for each in knowledge.applied))
     return replace(
@@ -88,7 +88,7 @@ def charged(learnt: Learnt, applied: Applied, outcome: Outcome) -> Learnt:
 
 
 def in_the_checkpoint(desired: Configuration, change: Change) -> Configuration:
-    """Partitions that were changed are in the checkpoint and no longer a wish: no reading shows them before the next commit, which may be far away."""
+    """Return the desired configuration without changed partitions: these are in the checkpoint, and no reading shows them before the next commit."""
     for move in change.moves:
         if move.knob == "partitions" and desired.of(move.address) == move.after:
             desired = desired.having(move.address, None)
@@ -96,7 +96,7 @@ def in_the_checkpoint(desired: Configuration, change: Change) -> Configuration:
 
 
 def as_it_is(knowledge: Knowledge, change: Change, failed: tuple[str, ...] = ()) -> Knowledge:
-    """Return knowledge that desires what the last reading saw where it desired what failed; holds of such values end too. A newer wish stays.
+    """Return knowledge that desires the values of the last reading in place of those that failed; their holds end. Newer values stay desired.
 
     `failed` are the knobs that were not set, all of them if empty.
     """

@@ -1,4 +1,4 @@
-"""Ask for whatever differs from what is desired, at most one instruction for a target at a time, every turn anew."""
+"""Give instructions for all that differs from the desired configuration, in every turn, at most one at a time for each target."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -122,12 +122,12 @@ def with_applied(knowledge: Knowledge, reading: Reading, instructions: list[Inst
 
 
 def has_committed(reading: Reading) -> bool:
-    """Return whether any query has committed a batch; a query that has nothing to read may never have a throughput, nor then the job."""
+    """Return whether any query has committed a batch; a query without input may never have a throughput, and then neither has the job."""
     return reading.throughput_rows_per_s is not None or any(query.throughput_rows_per_s is not None for query in reading.queries)
 
 
 def watch_executors(knowledge: Knowledge, at_s: float, config: Config) -> tuple[Knowledge, list[Event]]:
-    """Report executors missing once they have been for longer than the time-out, and once more when all are there."""
+    """Report executors that are missing for longer than the time-out, once, and report when all run again."""
     if knowledge.last is None or "executors" in knowledge.last.unable or knowledge.is_rescaling:
         return knowledge, []
     running, wanted, missing = knowledge.last.executors_running, knowledge.desired.executors, knowledge.missing

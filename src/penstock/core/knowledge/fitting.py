@@ -44,7 +44,7 @@ class FitDone:
 
 
 def fitted(asked: FitAsked) -> FitDone:
-    """Do what was asked: pure and slow (seconds), for a background task."""
+    """Run the fits that are asked for; pure and slow (seconds), for a background task."""
     tables = {kind: table for kind, model in asked.recoveries.items() if isinstance(table := tabulated(model, asked.interval_s), RecoveryTable)}
     done = FitDone(number=asked.number, took_s=0.0, fits=None if asked.load is None else fit(asked.load), recovery_tables=tables)
     return done if asked.profile is None else _with_profile(done, asked.profile, asked)

@@ -1,4 +1,4 @@
-"""What comes into a turn of the loop."""
+"""The inputs of a turn of the loop."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from penstock.core.knowledge.fitting import FitDone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """All that a turn may look at: time is data."""
+    """All inputs of a turn; the time is one of them."""
 
     at_s: float
     reading: Reading | None = None

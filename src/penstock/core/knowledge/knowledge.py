@@ -48,7 +48,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Executors that were asked for and are not there. `stuck` is how many ran when a rescale failed: surplus up to that number is left alone."""
+    """Requested executors that do not run. `stuck` is how many ran when a rescale failed: surplus up to that number is left alone."""
 
     since_s: float | None = None
     reported: bool = False
@@ -57,10 +57,10 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """`declared` is what the job file said when `desired` was formed: a changed file wins over what was remembered.
+    """What the controller knows. `declared` is what the job file said when `desired` was formed: a changed file wins over stored values.
 
     `authors` names, by address, the decisions that desired values come from. `applied` are the last changes that were instructed. `began_s` is when this run
-    of the controller began: until its first reading (`last`) it is blind since then.
+    of the controller began: it counts as blind from then until its first reading (`last`).
     """
 
     declared: Configuration
@@ -127,7 +127,7 @@ def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits,
     """Return the knowledge a controller starts with: what an earlier one left, except for knobs whose declaration or limits have changed since.
 
     Loads, recoveries under way, with what was predicted of them, and the time for which a promise was broken do not survive: they would count the time
-    for which the job was gone.
+    in which the job did not run.
     """
     if remembered is None:
         return Knowledge(declared=declared, desired=declared, began_s=at_s)

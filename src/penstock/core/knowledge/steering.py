@@ -37,7 +37,7 @@ class Schedule:
 
     `last` is the last decision, `last_id` its id. `rescaled_s` is what the policy's timers run from: in shadow its own changes, else those of the job.
     `loads` are means since the last decision by query. `shadow` is what the policy would have in shadow: its executors, and the knobs that differ from
-    what is desired. `said_s` is when a decision was last written down. After a failure the analyze phase rests until `analyze_from_s`.
+    what is desired. `said_s` is when a decision was last recorded. After a failure the analyze phase rests until `analyze_from_s`.
     """
 
     mode: Mode = "observe"
@@ -55,7 +55,7 @@ class Schedule:
     shadow: Change | None = None
 
     def with_arrivals(self, reading: Reading) -> Schedule:
-        """Return the schedule with the arrival rates of one more reading; a reading that does not know all of them counts nothing."""
+        """Return the schedule with the arrival rates of one more reading; a reading in which one of them is unknown is ignored."""
         if reading.arrival_rows_per_s is None:
             return self
         rates = {query.name: query.arrival_rows_per_s for query in reading.queries if query.arrival_rows_per_s is not None}
@@ -63,9 +63,9 @@ class Schedule:
         return replace(self, loads={name: self.loads.get(name, MeanLoad()).with_rate(rate) for name, rate in known.items()})
 
     def afresh(self, at_s: float, configuration: Configuration) -> Schedule:
-        """Return the schedule of a policy that was not asked for a while: it decides at once, from the load of now on.
+        """Return the schedule of a policy that resumes: it decides at once, from the load measured from now on.
 
-        The present configuration counts as recommended, so that its first decision does not give executors away.
+        The present configuration counts as recommended, so that its first decision does not remove executors.
         """
         recommended = Recommended(at_s=at_s, configuration=configuration)
         return replace(self, next_s=None, analyze_from_s=None, loads={}, memory=None, earlier=(*self.earlier, recommended))
@@ -87,7 +87,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """What speaks for and against the policy.
+    """What counts for and against the policy.
 
     `own_scale_down_s` is when the policy itself last reduced the executors or moved another knob. `broken_since_s` is when the latency rose above its
     promise, `broken_said_s` when that was last reported, `broken_s` are the times at which promises broke soon after such a change. `errors` are the last
@@ -106,7 +106,7 @@ class Trust:
     doubted: Mapping[str, int] = field(default_factory=dict)
 
     def unblamed(self) -> Trust:
-        """Return trust without what speaks against the policy: it is another one, or begins anew."""
+        """Return trust without what counts against the policy: for another policy, or after a roll-back."""
         return replace(self, own_scale_down_s=None, broken_s=(), errors=(), failed_in_a_row=0)
 
 

@@ -95,7 +95,7 @@ def overdue_s(query: QueryReading) -> float | None:
 
 
 def overdue_busyness(reading: Reading, costs: Mapping[str, float]) -> float | None:
-    """Return 0 to 1 while a commit is overdue: the work of the rows in excess over the time since, as far as slots can be busy with it; else None.
+    """Return the busyness (0 to 1) while a commit is overdue: the task time of the excess rows over the slot time since then; None otherwise.
 
     In an overload that is 1, as on the machine. Where a batch hangs it is what the arrivals need, where it waits for a slow sink no more than its rows
     need: a job that has enough executors gets no more. Other queries count as they are read.

@@ -50,7 +50,7 @@ Samples = tuple[tuple[float, float], ...]
 def sampled(earlier: Samples, at_s: float, count: float | None, least_s: float) -> Samples:
     """Return the samples with one more, without those that no rate needs again; none if the counter is unknown.
 
-    A counter that fell has begun anew, as in a new application: what it showed before is forgotten.
+    A counter that falls has restarted, as in a new application: its earlier samples are dropped.
 
     >>> sampled(((0.0, 700.0), (5.0, 900.0)), at_s=10.0, count=40.0, least_s=15.0)
     ((10.0, 40.0),)

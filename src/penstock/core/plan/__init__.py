@@ -1,1 +1,1 @@
-"""Plan: when to ask the policy, what guards make of its decision, and what the owner's trust lets it do."""
+"""The plan phase: when to ask the policy, how guards change its decision, and what the mode allows."""

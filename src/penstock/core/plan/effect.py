@@ -50,7 +50,7 @@ def watch_effect(knowledge: Knowledge, at_s: float, terms: Terms, bottleneck: Ca
 
 
 def can_be_judged(reading: Reading, trial: Trial, at_s: float, terms: Terms) -> bool:
-    """Return whether the executors under trial have settled, and show all that they can do: with a whole window of work before them."""
+    """Return whether the executors under trial have settled and are saturated: a whole window of work waits."""
     window_s, since_disturbance_s = terms.config.reading_window_s, reading.since_disturbance_s
     undisturbed_s = at_s - trial.since_s if since_disturbance_s is None else min(at_s - trial.since_s, since_disturbance_s)
     settled = undisturbed_s >= max(terms.autopilot.scaled(terms.autopilot.settled_s), 2 * window_s)
@@ -58,7 +58,7 @@ def can_be_judged(reading: Reading, trial: Trial, at_s: float, terms: Terms) -> 
 
 
 def begun_since(reading: Reading, since_s: float, window_s: float) -> bool:
-    """Return whether the reading shows only batches that began after that: rows count when their batch commits, and in overload a batch takes long.
+    """Return whether the reading shows only batches that began after `since_s`: rows count when their batch commits, and in overload a batch takes long.
 
     A query for which nothing waits has no batch to wait for.
     """

@@ -30,7 +30,7 @@ def guards_on(autopilot: Autopilot, policy: Policy) -> bool:
 
 
 def guarded(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
-    """Return what guards leave of a policy's decision; every guard that changed it is in it."""
+    """Return the decision after all guards; it lists every guard that changed it."""
     decision = able(seen, decision)
     for guard in SHARED if guarding.on else ():
         decision = guard(seen, decision, guarding)
@@ -38,7 +38,7 @@ def guarded(seen: Assessment, decision: Decision, guarding: Guarding) -> Decisio
 
 
 def able(seen: Assessment, decision: Decision) -> Decision:
-    """Leave knobs as they are that cannot be set on this job."""
+    """Keep the values of knobs that cannot be set on this job."""
     fixed = {"": seen.reading.unable, **{query.name: query.unable for query in seen.reading.queries}}
     for move in decision.change.moves:
         if move.knob in fixed.get(move.query, {}):
@@ -61,7 +61,7 @@ def slower_down(seen: Assessment, decision: Decision, guarding: Guarding) -> Dec
 
 
 def keep_latency(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
-    """Up to the fewest executors that are predicted to keep the promised latency, if any are; the model knows the queries only as they run."""
+    """Raise the executors to the fewest predicted to keep the promised latency, if any; not if the decision changes queries, which the model has not seen."""
     promised_s, predicted = seen.promises.latency_p95_s, seen.latencies.get(decision.executors)
     if promised_s is None or predicted is None or predicted.value <= promised_s or decision.change.queries:
         return decision
@@ -70,7 +70,7 @@ def keep_latency(seen: Assessment, decision: Decision, guarding: Guarding) -> De
 
 
 def effective_only(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
-    """No more executors than those beyond which more have just had no effect."""
+    """Cap the executors at the number beyond which a scale-up recently had no effect."""
     blocked = guarding.effects.blocked
     if blocked is None or seen.at_s >= blocked.until_s or decision.direction != "up":
         return decision

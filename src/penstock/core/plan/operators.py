@@ -24,7 +24,7 @@ ITSELF = "penstock"
 
 
 def hear(knowledge: Knowledge, commands: Sequence[Command], at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
-    """Take in what operators say, after ending holds, proposals and pauses whose time is over."""
+    """Take in commands, after ending the holds, proposals and pauses that have expired."""
     knowledge, events = run_out(knowledge, at_s)
     for command in commands:
         match command:
@@ -104,7 +104,7 @@ def take_value(knowledge: Knowledge, command: SetKnob, at_s: float, terms: Terms
 
 
 def wishes_of(command: SetKnob, knowledge: Knowledge) -> Iterator[Wish]:
-    """Return each single wish of a command: one that names no query is for all."""
+    """Yield the wish of a command for each query; a command that names no query is for all."""
     if command.knob not in KNOBS:
         raise UserMistake(f"there is no knob {command.knob!r}; there are {', '.join(KNOBS)}")
     knob = KNOBS[command.knob]
@@ -195,7 +195,7 @@ def pause(knowledge: Knowledge, paused: Paused) -> tuple[Knowledge, list[Event]]
 
 
 def resume(knowledge: Knowledge, who: str, at_s: float) -> tuple[Knowledge, list[Event]]:
-    """Return knowledge in which the policy decides again, at once, from the load of now on; its failures before the pause are forgotten."""
+    """Return knowledge in which the policy decides at once, from the load measured from now on; its failures before the pause are cleared."""
     if knowledge.trust.paused is None:
         return knowledge, [CommandRefused(at_s=at_s, who=who, knob="resumption", value="of the policy", reason="it is not paused")]
     schedule = knowledge.schedule.afresh(at_s, knowledge.steered(knowledge.schedule.mode))

@@ -22,7 +22,7 @@ class Allowed:
 
 
 def allowed_now(terms: Terms, reading: Reading | None, at_s: float) -> Allowed:
-    """Return what the terms allow of the job as it was last seen."""
+    """Return what the terms allow, given the last reading of the job."""
     limits = terms.limits if reading is None else terms.limits.at_least(reading.least_executors)
     return Allowed(autopilot=terms.autopilot, limits=limits, at_s=at_s)
 
@@ -31,7 +31,7 @@ OwnerGuard = Callable[[Decision, Allowed], Decision]
 
 
 def owner_allows(decision: Decision, allowed: Allowed) -> Decision:
-    """Return the decision with the configuration that its owner allows; the guards that changed it are in it."""
+    """Return the decision with the configuration that its owner allows; it lists the guards that changed it."""
     for guard in OWNERS:
         decision = guard(decision, allowed)
     return decision
@@ -46,7 +46,7 @@ def moved(decision: Decision, executors: int, code: str, *, limit: float, value:
 
 
 def kept(decision: Decision, code: str) -> Decision:
-    """Return the decision to keep the configuration, with the guard that wants so."""
+    """Return the decision to keep the configuration, with the guard that requires it."""
     if decision.direction == "keep":
         return decision
     why = Comparison(code=code, value=float(decision.executors), limit=float(decision.current.executors))
@@ -54,14 +54,14 @@ def kept(decision: Decision, code: str) -> Decision:
 
 
 def within_hours(decision: Decision, allowed: Allowed) -> Decision:
-    """No change at an hour that is excluded, or outside of those that are given."""
+    """Keep the configuration in excluded hours, and outside of the allowed ones."""
     if may_change(allowed.autopilot, allowed.at_s):
         return decision
     return kept(decision, "hours")
 
 
 def one_direction(decision: Decision, allowed: Allowed) -> Decision:
-    """Only up, or only down, where the owner says so."""
+    """Allow only scale-ups, or only scale-downs, if the owner says so."""
     only = allowed.autopilot.only
     if only == "both" or decision.direction in (only, "keep", "change"):
         return decision
@@ -69,13 +69,13 @@ def one_direction(decision: Decision, allowed: Allowed) -> Decision:
 
 
 def calendar_floor(decision: Decision, allowed: Allowed) -> Decision:
-    """At least what a known event asks for."""
+    """Raise the executors to what a calendar event asks for."""
     floor = floor_at(allowed.autopilot.calendar, allowed.at_s)
     return moved(decision, max(decision.executors, floor), "calendar", limit=float(floor))
 
 
 def step_limit(decision: Decision, allowed: Allowed) -> Decision:
-    """At most `max_step` more or fewer at once."""
+    """Limit the change to `max_step` executors."""
     step, current = allowed.autopilot.max_step, decision.current.executors
     if step is None:
         return decision
@@ -83,13 +83,13 @@ def step_limit(decision: Decision, allowed: Allowed) -> Decision:
 
 
 def quota(decision: Decision, allowed: Allowed) -> Decision:
-    """At most the owner's share of the cluster."""
+    """Cap the executors at the owner's quota."""
     most = allowed.autopilot.quota_executors
     return decision if most is None else moved(decision, min(decision.executors, most), "quota", limit=float(most))
 
 
 def within_limits(decision: Decision, allowed: Allowed) -> Decision:
-    """What the job file allows at all."""
+    """Keep the executors within the limits of the job."""
     clamped = min(max(decision.executors, allowed.limits.min_executors), allowed.limits.max_executors)
     return moved(decision, clamped, "limits", limit=float(clamped))
 

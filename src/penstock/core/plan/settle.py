@@ -1,4 +1,4 @@
-"""What becomes of a decision: guards, then what the owner's trust lets it do. Between decisions the owner's calendar and quota are followed."""
+"""Apply guards and mode to a decision; between decisions, follow the owner's calendar and quota."""
 
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ MINUTE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """A decision as guards and trust left it; `is_news` unless it repeats what was written down less than a minute ago."""
+    """A decision after guards and mode; `is_news` unless it repeats one that was recorded less than a minute ago."""
 
     knowledge: Knowledge
     decision: Decision
@@ -33,7 +33,7 @@ class Settled:
 
 
 def settle(knowledge: Knowledge, seen: Assessment, decision: Decision, terms: Terms, policy: Policy) -> Settled:
-    """Return knowledge after a decision, whatever it came to."""
+    """Apply guards and mode to a decision, and return the result."""
     before, autopilot, at_s = knowledge.schedule, terms.autopilot, seen.at_s
     guarding = Guarding(autopilot=autopilot, on=guards_on(autopilot, policy), rescale=knowledge.rescale, effects=knowledge.effects)
     final = guarded(seen, decision, guarding)
@@ -52,7 +52,7 @@ def settle(knowledge: Knowledge, seen: Assessment, decision: Decision, terms: Te
 
 
 def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float, guarding: Guarding) -> tuple[Knowledge, Effect, list[Event]]:
-    """Do what the mode lets a decision do. In shadow an operator's hold stops nothing: what is done by hand is what the policy is compared with."""
+    """Do what the mode allows. In shadow a hold does not bind the policy: what operators do is what the policy is compared with."""
     keeps = final.direction == "keep"
     nothing: Effect = "guarded" if keeps and wanted.direction != "keep" else "kept"
     schedule, autopilot, decision_id = knowledge.schedule, guarding.autopilot, knowledge.schedule.next_id
@@ -71,7 +71,7 @@ def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float
 
 
 def after_decision(schedule: Schedule, decision: Decision, final: Decision, at_s: float, autopilot: Autopilot, period_s: float) -> Schedule:
-    """Return the schedule with its timers set anew."""
+    """Return the schedule after a decision, with its timers reset."""
     recommended = Recommended(at_s=at_s, configuration=decision.configuration.beyond(decision.current))
     return replace(
         schedule,
@@ -99,7 +99,7 @@ def with_recommended(earlier: tuple[Recommended, ...], new: Recommended, span_s:
 
 
 def says_again(before: Schedule, final: Decision, at_s: float, autopilot: Autopilot) -> bool:
-    """Return whether a decision only repeats one written down less than a minute ago: policies with short periods would flood the history."""
+    """Return whether a decision only repeats one recorded less than a minute ago: policies with short periods would flood the history."""
     if before.last is None or before.said_s is None or at_s - before.said_s >= autopilot.scaled(MINUTE_S):
         return False
     return gist(before.last) == gist(final)
@@ -112,7 +112,7 @@ def gist(decision: Decision) -> tuple[object, ...]:
 def follow_owner(knowledge: Knowledge, at_s: float, terms: Terms, policy: str) -> tuple[Knowledge, list[Event]]:
     """Follow the owner's calendar and quota, which wait neither for the next decision nor for the end of a pause.
 
-    What stands, or is proposed, becomes what the owner allows: a decision of the policy in between, which changes none of its timers.
+    The current or proposed configuration becomes what the owner allows: a decision in the policy's name, which changes none of its timers.
     """
     schedule, autopilot, proposal = knowledge.schedule, terms.autopilot, knowledge.proposals.open
     says_something = autopilot.calendar or autopilot.quota_executors is not None or proposal is not None
@@ -138,6 +138,6 @@ def identified(knowledge: Knowledge) -> tuple[Knowledge, int]:
 
 
 def can_follow(knowledge: Knowledge, terms: Terms) -> bool:
-    """Return whether executors can be changed now: they are not held (in shadow that stops nothing), and no change is under way, so that a step is one."""
+    """Return whether executors can be changed now: they are not held (in shadow holds do not bind), and no change is under way, so that steps do not add up."""
     held = knowledge.is_held("executors") and terms.autopilot.mode != "shadow"
     return not held and not knowledge.is_rescaling and knowledge.last is not None and "executors" not in knowledge.last.unable

@@ -43,7 +43,7 @@ def watch_promises(knowledge: Knowledge, recovered: Sequence[Recovered], at_s: f
 
 
 def watch_latency(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Trust, list[Event]]:
-    """Report a latency that is above its promise for a while; one that is not known, or in a known recovery, proves nothing."""
+    """Report a latency that is above its promise for a while; an unknown one, or one during a known recovery, does not count."""
     trust, promised_s, autopilot = knowledge.trust, terms.promises.latency_p95_s, terms.autopilot
     latency = None if knowledge.last is None else knowledge.last.latency
     if promised_s is None or latency is None:
@@ -68,13 +68,13 @@ def watch_latency(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Trus
 
 
 def is_recovering(knowledge: Knowledge, at_s: float, terms: Terms) -> bool:
-    """Return whether a known failure or rescale explains what is seen. One that takes longer than it may explains nothing."""
+    """Return whether a known failure or rescale excuses the latency; one that takes longer than it may does not."""
     may_take_s = terms.autopilot.scaled(EXCUSED_S) if terms.promises.recovery_s is None else terms.promises.recovery_s
     return any(each.kind != UNANNOUNCED and at_s - each.at_s <= may_take_s for each in knowledge.learnt.health.open)
 
 
 def with_broken(trust: Trust, broken: int, at_s: float, counts_s: float) -> Trust:
-    """Return trust that counts promises broken soon after the policy gave executors away or moved another knob, as long as they count."""
+    """Return trust that counts promises broken within `counts_s` of a scale-down or another move of the policy; older ones are dropped."""
     scaled_down_s = trust.own_scale_down_s
     own = broken if scaled_down_s is not None and at_s - scaled_down_s <= counts_s else 0
     recent = tuple(each for each in trust.broken_s if at_s - each <= counts_s)
@@ -116,7 +116,7 @@ def distrust(knowledge: Knowledge, at_s: float, terms: Terms) -> Distrust | None
 
 
 def rolled_back(knowledge: Knowledge, why: Distrust, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
-    """Return knowledge of a policy that is paused, with no fewer executors than now and its other knobs as declared; what spoke against it is forgotten."""
+    """Return knowledge with the policy paused, no fewer executors than now and its other knobs as declared; what counted against it is cleared."""
     autopilot, before = terms.autopilot, knowledge.desired if knowledge.last is None else knowledge.desired.known_in(knowledge.last.configuration)
     proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn")
     configuration = fallback(knowledge, terms)
@@ -131,7 +131,7 @@ def rolled_back(knowledge: Knowledge, why: Distrust, at_s: float, terms: Terms) 
 
 
 def fallback(knowledge: Knowledge, terms: Terms) -> Configuration:
-    """Return the configuration of a roll-back: the larger of the present and the fallback executors, what the policy decided else as declared.
+    """Return the configuration of a roll-back: the larger of the present and the fallback executors, and all else that the policy decided as declared.
 
     Partitions, which are not declared, are those before its decisions. What an operator holds stays.
     """
@@ -147,7 +147,7 @@ def fallback(knowledge: Knowledge, terms: Terms) -> Configuration:
 
 
 def phase_failed(knowledge: Knowledge, phase: Phase, error: Exception | SystemExit, at_s: float, policy: str, period_s: float) -> tuple[Knowledge, list[Event]]:
-    """Return knowledge as it was before the phase, which is tried again a period of its policy later, so that the loop lives and operators are heard."""
+    """Return knowledge as before the phase, which is retried a period of the policy later, so that the loop goes on and takes commands."""
     later_s = at_s + period_s
     schedule = replace(knowledge.schedule, next_s=later_s)
     if phase == "analyze":
@@ -158,9 +158,9 @@ def phase_failed(knowledge: Knowledge, phase: Phase, error: Exception | SystemEx
 
 
 def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
-    """Return knowledge in the mode of the terms: what belonged to another mode is over.
+    """Return knowledge in the mode of the terms; after a change of the mode, the state of the old one is dropped.
 
-    The configuration at its beginning counts as recommended then, so that the first decision does not give executors away. A pause stays.
+    The configuration at its beginning counts as recommended then, so that the first decision does not remove executors. A pause stays.
     """
     mode = terms.autopilot.mode
     if knowledge.schedule.mode == mode:
@@ -185,7 +185,7 @@ def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowle
 
 
 def settle_policy(knowledge: Knowledge, name: str, at_s: float) -> tuple[Knowledge, list[Event]]:
-    """Return knowledge for the policy of this name: one that takes over decides at once, and does not answer for another, whose proposal is withdrawn."""
+    """Return knowledge for the policy of this name: a new one decides at once, and nothing counts against it yet; the proposal of the old one is withdrawn."""
     last = knowledge.schedule.last
     if last is None or asked_policy(last.policy) == name:
         return knowledge, []

@@ -1,4 +1,4 @@
-"""What policies share: keep the configuration for a reason, take the fewest executors that hold, stabilise what was wanted of late."""
+"""What policies share: keep the configuration for a reason, take the fewest executors that hold, stabilise over a window."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,11 +11,11 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
 
 Refuse = Callable[[int, float], Comparison | None]
-"""Return what speaks against a number of executors of that capacity in rows/s; None if nothing does."""
+"""Return the reason against a number of executors with this capacity in rows/s; None if there is none."""
 
 
 def keep(seen: Assessment, policy: str, code: str, value: float | None = None, limit: float | None = None, *, memory: PolicyMemory | None = None) -> Decision:
-    """Return the decision to keep the configuration; the policy goes on remembering what it did unless `memory` is given."""
+    """Return the decision to keep the configuration; the memory of the policy stays unless `memory` is given."""
     why = Comparison(code=code, value=value, limit=limit)
     return Decision(policy=policy, configuration=seen.current, current=seen.current, why=why, memory=seen.memory if memory is None else memory)
 
@@ -83,7 +83,7 @@ def executors_filled(seen: Assessment) -> int | None:
 
 
 def wanted_within(earlier: tuple[Wanted, ...], at_s: float, executors: int, current: int, window_s: float) -> tuple[Wanted, ...]:
-    """Return what the policy wanted within the window, this one included; the first time ever the present number counts too.
+    """Return what the policy wanted within the window, this one included; at the first decision the present number counts too.
 
     Earlier recommendations cannot replace it: each is a maximum already, and would never fall.
     """

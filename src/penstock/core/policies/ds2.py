@@ -77,7 +77,7 @@ class Ds2:
         return seen.executors
 
     def _fillable(self, seen: Assessment, asked: int, filled: int | None) -> int:
-        """No more than tasks can fill; that alone takes no executor away, and where the load does, not more than may go at once."""
+        """Return no more executors than tasks can fill; this alone removes none, and with a lower load at most `down_factor` of them."""
         if filled is None:
             return asked
         return max(min(asked, filled), seen.executors if asked >= seen.executors else self._fewest(seen))

@@ -38,7 +38,7 @@ class Usage:
 
 
 def started(usage: Usage) -> Usage:
-    """Without executors that have not started yet: the paper's HPA ignores them (Daedalus sec. 4.3.2), that of Kubernetes counts them as idle upwards.
+    """Return the usage without starting executors: the paper's HPA ignores them (Daedalus sec. 4.3.2), that of Kubernetes counts them as idle upwards.
 
     >>> started(Usage(utilization=0.9, ready=2, starting=1)).cautious(0.5)
     (0.9, 2)

@@ -81,7 +81,7 @@ def in_time(policy: Any, time_scale: float) -> Any:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return what a misspelt name was meant to be, else all names.
+    """Return a suggestion for a misspelt name, else all names.
 
     >>> nearest("dedalus", POLICIES), nearest("colour", ["period_s"])
     ('did you mean "daedalus"?', 'there are period_s')

@@ -1,4 +1,4 @@
-"""Spark's dynamic allocation: executors for tasks that wait, until none does; those that are idle for long leave."""
+"""Spark's dynamic allocation: add executors while tasks wait, and remove those that are idle for long."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ class SparkDra:
 
 
 def tasks_known(seen: Assessment, before: DraMemory) -> dict[str, int]:
-    """Return the tasks of each query at once: as the reading shows them, or as they were when one last did."""
+    """Return the concurrent tasks of each query: as this reading shows them, else as the last one that did."""
     there = {query.name for query in seen.reading.queries}
     return {name: tasks for name, tasks in before.tasks.items() if name in there} | tasks_at_once(seen.reading)
 
@@ -88,7 +88,7 @@ def tasks_now(seen: Assessment, known: Mapping[str, int]) -> int | None:
 
 
 def batch_takes_s(seen: Assessment) -> float | None:
-    """Return how long a batch takes: as read, and at least as long as one has run already that does not end."""
+    """Return how long a batch takes: as read, and at least as long as an overdue batch has run already."""
     known = (seen.batch_s, *map(running_s, seen.reading.queries))
     return max((each for each in known if each is not None), default=None)
 

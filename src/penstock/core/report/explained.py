@@ -1,4 +1,4 @@
-"""A decision of the past: what it rested on, how its predictions turned out, and what came of it."""
+"""A past decision explained: its inputs, the errors of its predictions, and the events that follow from it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Fate = Literal["graded", "not yet due", "replaced", "void"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A prediction and what became of it; `graded` is None unless its time has come and the truth was seen.
+    """A prediction and its fate; `graded` is None unless it was due and its actual value is known.
 
     One that was replaced had a newer one on the same subject after it; one that is void can no longer be graded.
     """
@@ -51,7 +51,7 @@ def explained(decided: Decided, events: Sequence[Event], reading: Reading | None
 
 
 def judged(made: Prediction, after: Sequence[Event], now_s: float) -> Judged:
-    """Return what became of a prediction by the events after it."""
+    """Return the fate of a prediction by the events after it."""
     graded = next((event for event in after if isinstance(event, Graded) and event.prediction == made.id), None)
     if graded is not None:
         return Judged(made=made, fate="graded", graded=graded)
@@ -62,5 +62,5 @@ def judged(made: Prediction, after: Sequence[Event], now_s: float) -> Judged:
 
 
 def follows(event: Event, decision_id: int) -> bool:
-    """Return whether an event is what came of a decision: the answer to its proposal, its instructions and their ends, promises broken, steps back."""
+    """Return whether an event follows from a decision: the answer to its proposal, its instructions and outcomes, broken promises, changes taken back."""
     return not isinstance(event, Graded) and getattr(event, "decision_id", None) == decision_id

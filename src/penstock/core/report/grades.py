@@ -1,4 +1,4 @@
-"""How good predictions were so far, by what they were about."""
+"""The errors of graded predictions, by kind and subject."""
 
 from collections import defaultdict
 from collections.abc import Iterable

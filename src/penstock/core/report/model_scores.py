@@ -1,4 +1,4 @@
-"""How wrong each model of a job is on what it has not seen, beside a constant and the paper's plain way."""
+"""The error of each model of a job on held-out data, beside those of a constant and of the paper's method."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from penstock.core.models.surrogate.crossvalidation import LeaveOut
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelScore:
-    """A model in words, and its errors; `paper` is what the paper's plain way is."""
+    """The name of a model, and its errors; `paper` names the paper's method."""
 
     model: str
     paper: str
@@ -19,7 +19,7 @@ class ModelScore:
 
 
 def model_scores(learnt: Learnt) -> tuple[ModelScore, ...]:
-    """Of every model that the job has begun to learn; slow where forms are chosen anew without what is held out, so for people who ask."""
+    """Return the score of every model that has data; slow where forms are chosen again without the held-out data, so computed only on request."""
     return (*_of_the_job(learnt), *_by_query(learnt), *_of_failures(learnt))
 
 

@@ -1,4 +1,4 @@
-"""Whether a policy that decides in shadow has earned more trust: how it compares with what was run, and why not if not."""
+"""Whether a policy in shadow is ready for more trust: how it compares with what ran, and the reasons against it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ UNDECIDED = frozenset({*UNREADY, "between_decisions", "policy_paused"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steered:
-    """What one way to run the job took: executor-seconds, rescales, and promises broken (or that would have been)."""
+    """The cost of one way to run the job: executor-seconds, rescales, and promises broken (in shadow: that would have been)."""
 
     executor_s: float
     ups: int
@@ -48,7 +48,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unready:
-    """One reason against it; `about` is the kind of prediction, empty where it is about none."""
+    """A reason why a policy is not ready; `about` is the kind of prediction, empty if it concerns none."""
 
     why: Comparison
     about: str = ""

@@ -164,7 +164,7 @@ def rows_under(rates: Sequence[float | None], held: Floats) -> float | None:
 
 
 def share_within(latency: Quantiles, promised_s: float) -> float:
-    """Return the share of rows that took no longer: rows lie evenly between quantiles, and beyond them as close as beside them.
+    """Return the share of rows that took no longer: linear between quantiles, and beyond them with the slope of the nearest segment.
 
     >>> uniform = Quantiles(p50_s=6.0, p95_s=10.5, p99_s=10.9)
     >>> [round(share_within(uniform, promised_s), 3) for promised_s in (0.9, 3.5, 6.0, 10.5, 11.0)]

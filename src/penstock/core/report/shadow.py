@@ -30,7 +30,7 @@ class Shadow:
 
     @property
     def executors(self) -> list[tuple[float, int]]:
-        """When it wanted how many executors."""
+        """The executors that it wanted, each with the time of the decision."""
         return [(each.at_s, each.decision.executors) for each in self.decided]
 
     def holds(self, at_s: float) -> bool:
@@ -69,7 +69,7 @@ def in_force(steps: Sequence[tuple[float, int]], seen: Sequence[Reading]) -> lis
 def would_break(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> int:
     """Return how often the configuration in shadow, by its own predictions, would have fallen short of load or promised latency for long enough to break it.
 
-    Counted as for the job that ran: what stays broken is broken again every so often.
+    Counted as for the job that ran: a promise that stays broken is counted again at intervals.
     """
     after_s, again_s = terms.autopilot.scaled(terms.autopilot.broken_after_s), terms.autopilot.scaled(STILL_BROKEN_S)
     places = in_force([(each.at_s, place) for place, each in enumerate(shadow.decided)], seen)

@@ -75,7 +75,7 @@ def quadratic(job: Job, rng: np.random.Generator, noise: float) -> Truth:
 
 
 def noticed(job: Job, rng: np.random.Generator, noise: float) -> Truth:
-    """Return a time-out before anything happens, ten readings before the end is believed, and readings 5 s apart."""
+    """A time-out before anything happens, ten readings until the end is recognised, and readings 5 s apart."""
     late = rng.uniform(20, 50)
     return lambda interval, _, u: 5 * np.ceil((physical(job, interval, u, downtime_s=job.downtime_s / 2) + late) * rng.lognormal(0, noise) / 5)
 
@@ -109,7 +109,7 @@ def tail_pauses(rng: np.random.Generator, noise: float) -> Truth:
 
 
 def shaken(rng: np.random.Generator, noise: float) -> Truth:
-    """Return each moment has its own weather, shared by all intervals, and the fall with the interval levels off."""
+    """Each moment has a random factor that all intervals share, and the decrease with the interval levels off."""
     base, rise, pause, weather = rng.uniform(0.4, 0.6), rng.uniform(0.2, 0.6), rng.uniform(0.1, 0.5), rng.lognormal(0, 0.7 * noise, RATES)
     return lambda interval, number, u: base * (1 + rise * u + pause * np.exp(-interval / 30)) * weather[number] * rng.lognormal(0, noise)
 

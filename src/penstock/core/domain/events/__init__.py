@@ -1,6 +1,6 @@
-"""What happened: one frozen class an event, numbers inside, words made last.
+"""Events: one frozen class for each, with numbers inside; text is rendered last.
 
-All modules come with the package, so that every kind is known by its name.
+The package imports all its modules, so that each class is found by its name.
 """
 
 from penstock.core.domain.events import autopilot_events, executor_events, memory_events, query_events, run_events, source_events, steering_events

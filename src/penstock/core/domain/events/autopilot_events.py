@@ -1,4 +1,4 @@
-"""Events of the autopilot: one frozen class an event, numbers inside, words made last."""
+"""Events of the autopilot: one frozen class for each, with numbers inside; text is rendered last."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Consequence(AutopilotEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided(AutopilotEvent):
-    """A decision, written down. `id` identifies it in proposals, instructions, outcomes, predictions, grades, roll-backs and explanations."""
+    """A recorded decision. `id` identifies it in proposals, instructions, outcomes, predictions, grades, roll-backs and explanations."""
 
     id: int
     policy: str
@@ -195,7 +195,7 @@ class PromiseKept(AutopilotEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graded(Consequence):
-    """A prediction whose time has come; `prediction` is its id."""
+    """A graded prediction; `prediction` is its id."""
 
     prediction: str = ""
     kind: PredictionKind
@@ -213,7 +213,7 @@ class Graded(Consequence):
 
     @property
     def error(self) -> float:
-        """Relative to the actual value; where that is 0, 1 unless the prediction was next to nothing too. Less than a bound is no error.
+        """The relative error; if the actual value is 0, it is 1 unless the prediction is near 0 too. A value below a bound is no error.
 
         >>> from dataclasses import replace
         >>> two = Configuration(executors=2)
@@ -284,7 +284,7 @@ class AutopilotChanged(Event):
     def words(self) -> str:
         taken = "; ".join(f"{key} {before} -> {now}" for key, before, now in self.changes)
         later = f"; needs a restart: {', '.join(self.needs_restart)}" if self.needs_restart else ""
-        return f"the job file changed: {taken or 'nothing of [autopilot]'}{later}"
+        return f"the job file changed: {taken or 'nothing in [autopilot]'}{later}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +297,7 @@ class AutopilotRefused(Event):
 
 
 def naming(before: str, name: str) -> str:
-    """Return a name in a sentence, with the words before it; nothing where there is none.
+    """Return the words followed by the name; empty without a name.
 
     >>> naming(" under ", "auto:daedalus"), naming(" under ", "")
     (' under auto:daedalus', '')

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something worth remembering, at a moment; `trouble` is whether somebody should look at it."""
+    """An event with its time; `trouble` marks one that needs attention."""
 
     trouble: ClassVar[bool] = False
     at_s: float
@@ -20,7 +20,7 @@ class Event:
 
 
 def event_classes() -> dict[str, type[Event]]:
-    """Return every kind of event by its name; a base of several has no words, and is none itself."""
+    """Return the class of each event by its name; base classes, which have no `words`, are left out."""
     return {cls.__name__: cls for cls in _derived(Event) if "words" in vars(cls)}
 
 

@@ -31,28 +31,28 @@ class SnapshotFailed(Event):
     reason: str
 
     def words(self) -> str:
-        return f"no snapshot of the history beside the checkpoint: {self.reason}; tried again later"
+        return f"no snapshot of the history beside the checkpoint: {self.reason}; it is retried later"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseNotRenewed(Event):
-    """The lease could not be signed, to renew it or to give it back."""
+    """The lease file could not be written, to renew or to release the lease."""
 
     trouble: ClassVar[bool] = True
     reason: str
 
     def words(self) -> str:
-        return f"the lease beside the checkpoint could not be signed: {self.reason}; it runs out unless a later try succeeds"
+        return f"the lease beside the checkpoint could not be written: {self.reason}; it runs out unless a later try succeeds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryReplaced(Event):
-    """At the start: the history beside the checkpoint went further than the one here, which is kept at `aside`."""
+    """At the start, the history beside the checkpoint is newer than the local one, which is kept at `aside`."""
 
     aside: str
 
     def words(self) -> str:
-        return f"the history beside the checkpoint is newer than the one here, as the job ran elsewhere: it goes on from that; this one is now {self.aside}"
+        return f"the history beside the checkpoint is newer than the one here, as the job ran elsewhere: it is used; the local one is kept as {self.aside}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The life of a query, and what of it cannot be observed."""
+"""The lifecycle of a query, and what cannot be observed of it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class QueryGivenUp(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryUnwatched(Event):
-    """The supervisor could not do for a query what was to be done."""
+    """The supervisor failed to check or restart a query, and retries."""
 
     trouble: ClassVar[bool] = True
     query: str

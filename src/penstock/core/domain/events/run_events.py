@@ -20,7 +20,7 @@ class RunStarted(Event):
     recovery_s: float | None = None
 
     def words(self) -> str:
-        again = " again, with what it knew" if self.resumed else ""
+        again = " again, with the knowledge of its last run" if self.resumed else ""
         return f"job {self.job} runs{again} on {self.master}, Spark {self.spark_version}, mode {self.mode}"
 
 
@@ -35,7 +35,7 @@ class RunEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NothingToDo(Event):
-    """A turn that changed nothing; runs of them are folded into one row."""
+    """A turn that changes nothing; consecutive ones are stored as one row."""
 
     reason: str = "as desired"
 
@@ -63,7 +63,7 @@ class ReadingFailed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideWorkFailed(Event):
-    """Something failed that the controller does beside its turns; the turn itself was not touched by it."""
+    """Work that the controller does beside its turns failed; the turn itself is not affected."""
 
     trouble: ClassVar[bool] = True
     what: str

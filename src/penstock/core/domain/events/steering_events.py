@@ -45,12 +45,12 @@ class HoldEnded(Event):
         if self.how == "failed":
             return f"the hold of {self.knob} at {self.value} ends: the value could not be set"
         how = "has run out" if self.how == "expired" else f"was released{f' by {self.who}' if self.who else ''}"
-        return f"the hold of {self.knob} at {self.value} {how}; the value stays until it is decided anew"
+        return f"the hold of {self.knob} at {self.value} {how}; the value stays until a decision changes it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CannotDo(Event):
-    """Said once at the start of an attached query: what Penstock cannot do for it, and what would change that."""
+    """Reported once when a query is added: a knob that Penstock cannot change on it, and what would help."""
 
     query: str
     what: str

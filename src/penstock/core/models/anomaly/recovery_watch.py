@@ -81,7 +81,7 @@ class RecoveryWatch:
         return self.keeping_up.predict()
 
     def disturbed(self, at_s: float, kind: AnyDisturbance, *, cause: str = "", same_within_s: float = 0.0) -> RecoveryWatch:
-        """Something struck; recoveries under way are then of both.
+        """Open a recovery from this disturbance; recoveries that are open already are then from both.
 
         A single open unannounced disturbance is taken as this one if it began within `same_within_s` of it: readings may show a failure before it is counted.
         """

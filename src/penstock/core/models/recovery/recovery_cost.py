@@ -141,7 +141,7 @@ def failure_of(plant: Plant) -> DisturbanceKind:
 
 
 def downtime_s(seen: Situation, kind: DisturbanceKind) -> float:
-    """Return the learnt downtime; before any was seen, the initial one of Daedalus sec. 3.4, where a failure that stops the job takes what scaling out does."""
+    """Return the learnt downtime; before any was seen, the initial one of Daedalus sec. 3.4, where a failure that stops the job takes as long as a scale-up."""
     known_s = seen.downtimes_s.get(kind)
     if known_s is not None:
         return known_s

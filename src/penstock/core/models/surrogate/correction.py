@@ -56,7 +56,7 @@ class CorrectedFit:
 class Corrected(Derived):
     """A form as the prior, corrected by data: an improvement on the papers, which have one or the other.
 
-    The residual may take any shape, as these regressions need not be monotonic; `latency/stretch.py` is for forms that are.
+    The residual may take any shape, as these regressions need not be monotonic; `Stretch` in `latency/batch_latency.py` is for forms that are.
     """
 
     base: Form
