@@ -11,6 +11,7 @@ import numpy as np
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Change, Move, moved_in
 from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.knobs import KNOBS
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Plant
 from penstock.simulator.calibrate_batches import whole_batches
@@ -132,7 +133,7 @@ def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> 
             rescale = Move(knob="executors", before=again[-1].executors_requested, after=shown.executors_requested)
             plant.perform(Instruction(number=number, change=Change(moves=(rescale,))), ignore)
         for wanted, query in of_one_name(shown, again[-1], found.kind):
-            moved = tuple(move for move in moved_in(query.name, query, wanted).moves if move.knob in ("trigger", "rate-limit"))
+            moved = tuple(move for move in moved_in(query.name, query, wanted).moves if not KNOBS[move.knob].in_checkpoint)
             if moved:
                 plant.perform(Instruction(number=number, change=Change(moves=moved)), ignore)
     return again

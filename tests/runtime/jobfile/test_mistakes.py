@@ -107,7 +107,7 @@ IN_A_QUERY = [
     ('sources = ["clicks", "clicks"]', 'queries.a.sources: found "clicks" twice, each source once is allowed'),
     (
         'trigger = { real_time = "5s" }\nrate_limit = "9/s"',
-        "queries.a.rate_limit: none is allowed with a real-time trigger: Spark reads rows as they come then, and keeps to no limit",
+        "queries.a.rate_limit: Spark keeps to no rate limit in Real-Time Mode, it reads rows as they come: choose micro-batches, or no limit",
     ),
     ('triger = "5s"', 'queries.a.triger: unknown key, did you mean "trigger"?'),
 ]

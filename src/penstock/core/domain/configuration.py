@@ -65,15 +65,22 @@ class Configuration:
         """Return this configuration without the queries that are as in the base."""
         return replace(self, queries={name: query for name, query in self.queries.items() if query != base.queries.get(name)})
 
+    def addresses(self) -> list[str]:
+        """Return the addresses of all knobs."""
+        of_queries = [address_of(knob.name, query) for query in self.queries for knob in KNOBS.values() if knob.scope == "query"]
+        return [*(knob.name for knob in KNOBS.values() if knob.scope == "job"), *of_queries]
+
     def known_in(self, running: Configuration) -> Configuration:
-        """Return this configuration with the partitions that run where it names none."""
-        unnamed = (name for name, query in self.queries.items() if query.partitions is None and name in running.queries)
-        known = {name: replace(self.queries[name], partitions=running.queries[name].partitions) for name in unnamed}
-        return replace(self, queries={**self.queries, **known})
+        """Return this configuration with the values that run where it leaves them to the checkpoint."""
+        known = self
+        for address in self.addresses():
+            if knob_at(address)[0].in_checkpoint and self.of(address) is None:
+                known = known.having(address, running.of(address))
+        return known
 
     def holds_in(self, running: Configuration) -> bool:
-        """Return whether a job that runs with `running` has all the values of this configuration; unknown partitions are ignored."""
-        return all(move.knob == "partitions" and move.before is None for move in difference(running, self.over(running)).moves)
+        """Return whether a job that runs with `running` has all the values of this configuration; an unknown value in the checkpoint is ignored."""
+        return all(KNOBS[move.knob].in_checkpoint and move.before is None for move in difference(running, self.over(running)).moves)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +184,11 @@ def apart(base: Configuration, own: Configuration) -> Change:
 
 
 def moved_in(query: str, before: Configuration | QueryConfiguration, after: Configuration | QueryConfiguration) -> Change:
-    """Return the knobs of one query that move, or those of the job without a name. Partitions that `after` does not name do not move."""
+    """Return the knobs of one query that move, or those of the job without a name. A value that `after` leaves to the checkpoint does not move."""
     if before is after:
         return Change()
     moves = (move for knob in KNOBS.values() if (knob.scope == "query") == bool(query) and (move := _move(knob, query, before, after)))
-    return Change(moves=tuple(move for move in moves if move.knob != "partitions" or move.after is not None))
+    return Change(moves=tuple(move for move in moves if move.after is not None or not KNOBS[move.knob].in_checkpoint))
 
 
 def _move(knob: Knob, query: str, before: object, after: object) -> Move | None:
@@ -205,5 +212,5 @@ def refuse_change(change: Change, after: Configuration) -> str | None:
 def refuse_together(query: QueryConfiguration) -> str | None:
     """Return why the values of one query exclude each other, or None."""
     if query.trigger.kind == "real_time" and query.rate_limit_rows_per_s is not None:
-        return "Spark keeps to no rate limit in Real-Time Mode, it reads rows as they come: choose micro-batches, or no limit (penstock rate-limit none)"
+        return "Spark keeps to no rate limit in Real-Time Mode, it reads rows as they come: choose micro-batches, or no limit"
     return None

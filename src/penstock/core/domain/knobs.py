@@ -23,7 +23,8 @@ class Knob:
     """One knob: `name` as people write it, `field` as the configuration has it.
 
     `refuse` returns why a value is out of bounds, or None. `costs` returns the kind of disturbance that a move from one value to another causes, or None.
-    `command` is the subcommand that sets it, empty where operators cannot.
+    `command` is the subcommand that sets it, empty where operators cannot. The checkpoint keeps the value of a knob that is `in_checkpoint`: None leaves it
+    as it is, and no reading shows a new one before a commit.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Knob:
     bounds: str
     command: str = ""
     example: str = ""
+    in_checkpoint: bool = False
 
 
 def address_of(knob: str, query: str | None = None) -> str:
@@ -160,6 +162,7 @@ KNOBS: dict[str, Knob] = {
             bounds="1 or more",
             command="partitions",
             example="8",
+            in_checkpoint=True,
         ),
         Knob(
             name="kept-share",

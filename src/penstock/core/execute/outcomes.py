@@ -8,6 +8,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executor_events import ExecutorsMissing
 from penstock.core.domain.events.steering_events import HoldEnded, InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, Outcome
+from penstock.core.domain.knobs import KNOBS
 from penstock.core.knowledge.knowledge import Knowledge, Pending, still_held
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.steering import Applied
@@ -90,7 +91,7 @@ def charged(learnt: Learnt, applied: Applied, outcome: Outcome) -> Learnt:
 def in_the_checkpoint(desired: Configuration, change: Change) -> Configuration:
     """Return the desired configuration without changed partitions: these are in the checkpoint, and no reading shows them before the next commit."""
     for move in change.moves:
-        if move.knob == "partitions" and desired.of(move.address) == move.after:
+        if KNOBS[move.knob].in_checkpoint and desired.of(move.address) == move.after:
             desired = desired.having(move.address, None)
     return desired
 
@@ -111,5 +112,5 @@ def as_it_is(knowledge: Knowledge, change: Change, failed: tuple[str, ...] = ())
             continue
         if move.knob == "executors":
             missing = replace(missing, stuck=seen.executors_running)
-        desired = desired.having(move.address, None if move.knob == "partitions" else running.of(move.address))
+        desired = desired.having(move.address, None if KNOBS[move.knob].in_checkpoint else running.of(move.address))
     return replace(knowledge, desired=desired, holds=still_held(desired, knowledge), missing=missing)

@@ -59,8 +59,8 @@ def changes(knowledge: Knowledge, reading: Reading, stuck: int) -> Iterator[Chan
         desired = knowledge.desired.queries.get(query.name)
         if desired is None or query.state != RUNNING:
             continue
-        unknown = ("partitions",) if query.partitions is None else ()
-        as_it_runs = {KNOBS[name].field: getattr(query, KNOBS[name].field) for name in (*query.unable, *unknown) if name in KNOBS}
+        running = ((knob, getattr(query, knob.field)) for knob in KNOBS.values() if knob.scope == "query")
+        as_it_runs = {knob.field: value for knob, value in running if knob.name in query.unable or (knob.in_checkpoint and value is None)}
         if change := moved_in(query.name, query, replace(desired, **as_it_runs)):
             yield change
 

@@ -8,7 +8,7 @@ from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.job_spec import Limits
-from penstock.core.domain.knobs import KNOBS, address_of, knob_at
+from penstock.core.domain.knobs import knob_at
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.learnt import Learnt
@@ -109,15 +109,15 @@ class Knowledge:
     def wanting(self, configuration: Configuration, author: Author | None = None) -> Self:
         """Return knowledge in which this configuration is desired; what was reported about missing executors is forgotten where their number moves."""
         whole = configuration.over(self.desired)
-        moved = [address for address in addresses(whole) if whole.of(address) != self.desired.of(address)]
+        moved = [address for address in whole.addresses() if whole.of(address) != self.desired.of(address)]
         authors = {address: each for address, each in self.authors.items() if address not in moved}
         if author is not None:
-            authors |= {address: replace(author, before=self._partitions_before(address)) for address in moved}
+            authors |= {address: replace(author, before=self._value_before(address)) for address in moved}
         return replace(self, desired=whole, authors=authors, missing=Missing() if "executors" in moved else self.missing)
 
-    def _partitions_before(self, address: str) -> int | None:
-        """Return the partitions before the decisions in a row that moved them; None for another knob, or where they were never read."""
-        if knob_at(address)[0].name != "partitions" or self.last is None:
+    def _value_before(self, address: str) -> int | None:
+        """Return the value in the checkpoint before the decisions in a row that moved it; None for another knob, or where it was never read."""
+        if not knob_at(address)[0].in_checkpoint or self.last is None:
             return None
         earlier: int | None = self.desired.known_in(self.last.configuration).of(address)
         return self.authors[address].before if address in self.authors else earlier
@@ -145,7 +145,7 @@ def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits,
         desired=desired,
         authors={address: author for address, author in remembered.authors.items() if desired.of(address) == remembered.desired.of(address)},
         # Partitions that were changed are not desired any more: a query without state starts without them, and a hold would name a number it does not have.
-        holds=tuple(hold for hold in held if desired.of(hold.knob) is not None or not hold.knob.startswith("partitions:")),
+        holds=tuple(hold for hold in held if desired.of(hold.knob) is not None or not knob_at(hold.knob)[0].in_checkpoint),
         applied=remembered.applied,
         next_number=remembered.next_number,
         began_s=at_s,
@@ -177,7 +177,7 @@ def join(knowledge: Knowledge, query: str, declared: QueryConfiguration, remembe
 def still_desired(declared: Configuration, remembered: Knowledge) -> Configuration:
     """Return what is declared, with what was desired wherever the declaration has not changed."""
     kept = declared
-    for address in addresses(declared):
+    for address in declared.addresses():
         query = knob_at(address)[1]
         known = query is None or (query in remembered.declared.queries and query in remembered.desired.queries)
         if known and remembered.declared.of(address) == declared.of(address):
@@ -189,9 +189,3 @@ def still_held(desired: Configuration, remembered: Knowledge) -> tuple[Hold, ...
     """Return the holds whose value is still the desired one."""
     there = {None, *desired.queries}
     return tuple(hold for hold in remembered.holds if hold.query in there and desired.of(hold.knob) == remembered.desired.of(hold.knob))
-
-
-def addresses(configuration: Configuration) -> list[str]:
-    """Return the addresses of all knobs of a configuration."""
-    of_queries = [address_of(knob.name, query) for query in configuration.queries for knob in KNOBS.values() if knob.scope == "query"]
-    return [*(knob.name for knob in KNOBS.values() if knob.scope == "job"), *of_queries]

@@ -10,6 +10,7 @@ from penstock.core.domain.configuration import Configuration, difference, refuse
 from penstock.core.domain.decision import Comparison, Decision, asked_policy
 from penstock.core.domain.events.autopilot_events import Decided, Recovered
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.knobs import KNOBS
 from penstock.core.domain.policy_memory import PolicyMemory
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
@@ -99,7 +100,7 @@ def checked(decision: Decision, policy: str, reading: Reading) -> Decision:
     if misfit := refuse_change(decision.change, decision.configuration):
         raise ValueError(misfit)
     for move in decision.change.moves:
-        if move.knob == "partitions" and reading.configuration.of(move.address) == move.after:
+        if KNOBS[move.knob].in_checkpoint and reading.configuration.of(move.address) == move.after:
             decision = replace(decision, configuration=decision.configuration.having(move.address, move.before))
     return decision
 

@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from penstock.core.config import USUAL_READING_S, Config
+from penstock.core.domain.configuration import QueryConfiguration, refuse_together
 from penstock.core.domain.job_spec import CpuQuery, FeedSpec, JobSpec, KafkaSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
-from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
+from penstock.core.domain.knobs import KNOBS
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.autopilot_table import AutopilotBuilder, limits_words
 from penstock.runtime.jobfile.mistakes import Mistakes
@@ -160,11 +161,10 @@ class Builder:
 
     def _query(self, name: str, table: QueryTable, sources: Collection[str], kafka: KafkaSpec) -> QuerySpec:
         keys = ("queries", name)
-        if table.trigger.kind == "real_time" and table.trigger.interval_s < SHORTEST_REAL_TIME_S:
-            shown = self.mistakes.shown((*keys, "trigger"))
-            self.mistakes.add((*keys, "trigger"), f'found {shown}, at least "5s" is allowed: Spark refuses a shorter one')
-        if table.trigger.kind == "real_time" and table.rate_limit is not None:
-            self.mistakes.add((*keys, "rate_limit"), "none is allowed with a real-time trigger: Spark reads rows as they come then, and keeps to no limit")
+        if misfit := KNOBS["trigger"].refuse(table.trigger):
+            self.mistakes.add((*keys, "trigger"), f"found {self.mistakes.shown((*keys, 'trigger'))}, {misfit}")
+        if misfit := refuse_together(QueryConfiguration(trigger=table.trigger, rate_limit_rows_per_s=table.rate_limit)):
+            self.mistakes.add((*keys, "rate_limit"), misfit)
         return QuerySpec(
             name=name, function=code(self.folder, table.function, (*keys, "function"), self.mistakes), sources=self._sources_of(table, keys, sources),
             sink=self._sink(table.sink, (*keys, "sink"), kafka), trigger=table.trigger, rate_limit_rows_per_s=table.rate_limit, output_mode=table.output_mode,
