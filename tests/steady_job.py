@@ -14,7 +14,6 @@ from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
@@ -22,6 +21,7 @@ from penstock.core.knowledge.knowledge import Knowledge, Pending
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.steering import Applied
 from penstock.core.knowledge.terms import Terms
+from penstock.core.monitor.outcomes import take_outcomes
 from penstock.runtime.fakes import blank_reading
 
 Said = TypeVar("Said", bound=Event)

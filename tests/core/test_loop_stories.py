@@ -9,11 +9,11 @@ from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume
 from penstock.core.domain.events.autopilot_events import AutopilotEvent
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run_events import NothingToDo
-from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.execute.reconcile import execute
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.loop import Turn, turn
+from penstock.core.monitor.outcomes import take_outcomes
 from penstock.core.plan.operators import hear
 from penstock.stores.codec import decode, encode
 

@@ -123,5 +123,5 @@ def test_an_approved_scale_up_that_brings_nothing_is_taken_back() -> None:
     play.turn()
     play.turn(Approve(**ANN))
     said = play.pass_s(Autopilot().settled_s + 60.0)
-    assert [(each.before, each.after, each.policy) for each in of(ScalingIneffective, said)] == [(3, 6, "thumb")]
+    assert [(each.change.executors, each.policy) for each in of(ScalingIneffective, said)] == [((3, 6), "thumb")]
     assert play.requested == [6, 3]

@@ -11,13 +11,13 @@ from penstock.core.domain.events.autopilot_events import AutopilotEvent
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.instruction import Instruction
-from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.execute.reconcile import execute
 from penstock.core.knowledge.fitting import FitAsked
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.terms import Terms
+from penstock.core.monitor.outcomes import take_outcomes
 from penstock.core.plan.operators import hear
 from penstock.core.plan.plan import has_come, is_due, plan
 from penstock.core.plan.trust import phase_failed, settle_mode, settle_policy, watch_trust

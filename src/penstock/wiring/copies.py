@@ -119,7 +119,7 @@ class SparkCopy:
         self._process.stdin.close()
 
     def wait_running(self, configuration: Configuration) -> None:
-        """Return when all queries run on as many executors as are wanted."""
+        """Return when all queries run, with all values of the configuration."""
         deadline = time.monotonic() + START_S
         while not self._runs(configuration):
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -133,9 +133,12 @@ class SparkCopy:
             return False
         self._application_id = status["application_id"]
         self._faults = self._faults or ExecutorFaults(self._application_id, self._clock)
-        reading, names = status["reading"], {query.name for query in self._job.spec.queries}
-        running = {each["name"] for each in reading["queries"] if each["state"] == "running"} if reading else set()
-        return running == names and reading["executors_running"] == configuration.executors
+        if not status["reading"]:
+            return False
+        reading = decode(Reading, json.dumps(status["reading"]))
+        running = {query.name for query in reading.queries if query.state == "running"}
+        all_run = running == {query.name for query in self._job.spec.queries} and reading.executors_running == configuration.executors
+        return all_run and configuration.holds_in(reading.configuration)
 
     def _last_line(self) -> str:
         lines = (self._folder / "copy.log").read_text(errors="replace").strip().splitlines()

@@ -89,7 +89,7 @@ def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step()
     later = reading(2 * SETTLED, executors_running=3, executors_requested=3)
     after, again = watch_effect(replace(after, last=later), later.at_s, terms(max_step=1), lambda _: TOO_FEW)
     assert (after.desired.executors, after.effects.trial) == (2, None)
-    assert [(each.before, each.after) for each in (*events, *again)] == [(2, 4), (2, 3)]
+    assert [each.change.executors for each in (*events, *again)] == [(2, 4), (2, 3)]
 
 
 def test_every_knob_that_the_decisions_on_trial_moved_goes_back_and_no_other() -> None:

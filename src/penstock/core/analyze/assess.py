@@ -59,7 +59,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
         capacities=capacities(learnt.capacity, executors, interval_s) if needs & {"capacity", "regression"} else {},
-        batch_laws=_batch_laws(learnt) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
+        batch_laws=batch_laws(queries) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
         t_max=t_max,
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
@@ -130,8 +130,9 @@ def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
 
 
-def _batch_laws(learnt: Learnt) -> LikelyLaws | None:
-    laws = None if learnt.capacity.by_batches is None else learnt.capacity.by_batches.laws()
+def batch_laws(queries: Sequence[QueryAssessment]) -> LikelyLaws | None:
+    """Return the law of the batches of a job with a single query; None while it is not known."""
+    laws = queries[0].cost.laws() if len(queries) == 1 and queries[0].cost is not None else None
     return laws if isinstance(laws, LikelyLaws) else None
 
 

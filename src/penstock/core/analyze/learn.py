@@ -46,7 +46,7 @@ def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]
     if "forecast" in needs:
         learnt = replace(learnt, load=learnt.load.scored())
     if needs & {"capacity", "regression", "latency"} or ("profile" in needs and plant_of(reading) == "micro_batch"):
-        learnt = _with_work(learnt, reading, terms.autopilot, needs)
+        learnt = _with_work(learnt, reading, terms.autopilot)
     if "stages" in needs:
         stages = {query.name: learnt.stages.get(query.name, StageRates()) for query in reading.queries}
         learnt = replace(learnt, stages={query.name: stages[query.name].learn([query] if tells_work(query) else []) for query in reading.queries})
@@ -77,28 +77,26 @@ def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen |
     return ProfileSeen(executors=reading.executors_running, rate_rows_per_s=rate / learnt.pace.share, latency_s=latency.p50_s, valid=valid)
 
 
-def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: frozenset[Need]) -> Learnt:
-    """Learn how long batches took and how busy executors were. The cost of batches is that of the job only where it has a single query."""
-    capacity, latencies, ids = learnt.capacity, dict(learnt.batches), dict(learnt.batch_ids)
-    by_batches = capacity.by_batches if len(reading.queries) == 1 and plant_of(reading) == "micro_batch" else None
-    fresh_batches: list[BatchMeasured] = []
+def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt:
+    """Learn how long batches took and how busy executors were. The cost of batches is that of the job only where it has a single query.
+
+    Queries share executors: when one of them leaves, the costs of all others change, and are learnt afresh.
+    """
+    names = {query.name for query in reading.queries}
+    batches, ids = dict(learnt.batches) if learnt.batches.keys() <= names else {}, dict(learnt.batch_ids)
     for query in reading.queries:
         batch = batch_measured(query, reading, warming=learnt.is_warming(reading))
         if query.trigger.kind == "real_time" or query.batch_id is None or query.batch_id == ids.get(query.name) or batch is None:
             continue
         ids[query.name] = query.batch_id
-        model = latency_of(query, reading, latencies.get(query.name), batch) if "latency" in needs else None
+        model = latency_of(query, reading, batches.get(query.name), batch)
         if model is not None:
-            latencies[query.name] = model
-        if len(reading.queries) == 1:
-            by_batches = cost_of(query, reading, by_batches)
-            fresh_batches.append(batch)
-    capacity, workers = replace(capacity, by_batches=by_batches), workers_reading(reading, autopilot)
+            batches[query.name] = model
+    alone = batches.get(reading.queries[0].name) if len(reading.queries) == 1 and plant_of(reading) == "micro_batch" else None
+    capacity, workers = replace(learnt.capacity, by_batches=None if alone is None else alone.cost), workers_reading(reading, autopilot)
     if workers is not None:
-        capacity = capacity.learn([CapacitySeen(workers=workers, batches=tuple(fresh_batches))])
-    elif by_batches is not None:
-        capacity = replace(capacity, by_batches=by_batches.learn(fresh_batches))
-    return replace(learnt, capacity=capacity, batches=latencies, batch_ids=ids)
+        capacity = capacity.learn([CapacitySeen(workers=workers)])
+    return replace(learnt, capacity=capacity, batches=batches, batch_ids=ids)
 
 
 WARM_UP_BATCHES = 5

@@ -1,1 +1,1 @@
-"""The execute phase: instructions that lead to the desired configuration, their outcomes, and restarts of queries."""
+"""The execute phase: instructions that lead to the desired configuration, and restarts of queries."""

@@ -1,1 +1,1 @@
-"""The monitor phase: from raw facts to one Reading."""
+"""The monitor phase: from raw facts to one Reading, and the outcomes of instructions."""

@@ -34,7 +34,7 @@ def watch_effect(knowledge: Knowledge, at_s: float, terms: Terms, bottleneck: Ca
     if trial is None or reading is None:
         return knowledge, []
     before, after = trial.before.executors, trial.after.executors
-    if not trial.after.holds_in(knowledge.desired) or reading.excess_lag_rows == 0:
+    if knowledge.desired.executors != after or reading.excess_lag_rows == 0:
         return replace(knowledge, effects=replace(effects, trial=None)), []
     if reading.executors_running < after or knowledge.is_rescaling:
         return replace(knowledge, effects=replace(effects, trial=replace(trial, since_s=at_s))), []

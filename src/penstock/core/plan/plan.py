@@ -64,20 +64,19 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     try:
         settled = settle(knowledge, seen, checked(policy.decide(seen), policy.name, seen.reading), terms, policy)
         made, others = predictions_of(seen, settled.decision, policy, knowledge, terms) if settled.is_news else ((), ())
-        why = capacity_why(knowledge, seen, settled.decision, policy) if settled.is_news else None
     except (Exception, SystemExit) as error:  # an owner's policy may call sys.exit(), which would end the thread of the loop without a word
         return phase_failed(knowledge, "plan", error, at_s, policy.name, policy.period_s)
     if not settled.is_news:
         return settled.knowledge, []
     knowledge, decision_id = settling.identified(settled.knowledge)
-    capacity = next((each.value for each in made if each.kind == "capacity"), seen.capacity(settled.decision.executors))
+    capacity = next((each.value for each in made if each.kind == "capacity"), None)
     named = identified((*others, *made), f"decision {decision_id}", decision=decision_id, policy=settled.decision.policy)
     others, made = named[: len(others)], named[len(others) :]
     final, others = (settled.decision.chosen(made), others) if settled.decision.is_weighed else (settled.decision, named)
     decided = Decided(
         at_s=at_s, id=decision_id, mode=terms.autopilot.mode, policy=final.policy, decision=final, effect=settled.effect, others=others,
         load_rows_per_s=seen.load_rows_per_s, peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
-        capacity_rows_per_s=capacity, capacity_why=why,
+        capacity_rows_per_s=capacity, capacity_why=capacity_why(knowledge, seen, settled.decision, capacity),
     )  # fmt: skip
     proposal = knowledge.proposals.open
     if settled.effect == "proposed" and proposal is not None:
@@ -134,9 +133,9 @@ def _latency(seen: Assessment, configuration: Configuration, changes: bool) -> t
     return latency_prediction(seen, seen.latencies.get(configuration.executors), configuration, about=about, changes=changes)
 
 
-def capacity_why(knowledge: Knowledge, seen: Assessment, decision: Decision, policy: Policy) -> str | None:
-    """Return which model estimated the capacity of the decision, and why that one, for people; None where none did."""
-    if decision.executors not in seen.capacities or not policy.needs & {"capacity", "regression"}:
+def capacity_why(knowledge: Knowledge, seen: Assessment, decision: Decision, capacity_rows_per_s: float | None) -> str | None:
+    """Return which model estimated the capacity that the policy decided by, and why that one, for people; None for another model of the policy's own."""
+    if capacity_rows_per_s is None or capacity_rows_per_s != seen.capacity(decision.executors):
         return None
     choice = knowledge.learnt.capacity.choice(decision.executors, seen.interval_s)
     return f"by {choice.model}: {choice.why}"

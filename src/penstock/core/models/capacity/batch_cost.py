@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from statistics import NormalDist
 from typing import Self
 
@@ -129,7 +128,7 @@ def one_size_only(loads: Floats) -> NotReady | None:
     return NotReady(why=ONE_SIZE_ONLY)
 
 
-@lru_cache(maxsize=64)
+@once(64)
 def _fit(cost: BatchCost) -> DurationFit | NotReady:
     """Fit durations on 1 and the load, and on the number of tasks where it varies and lowers the leave-one-out error."""
     if len(cost.batches) < FEWEST_BATCHES:
@@ -150,12 +149,6 @@ def _fit(cost: BatchCost) -> DurationFit | NotReady:
 
 @once(64)
 def _laws(cost: BatchCost) -> LikelyLaws | NotReady:
-    return _laws_of_equals(cost)
-
-
-@lru_cache(maxsize=64)
-def _laws_of_equals(cost: BatchCost) -> LikelyLaws | NotReady:
-    """Cached by value too: models of capacity and of latency learn the same batches, which then are fitted once."""
     fit = _fit(cost)
     if isinstance(fit, NotReady):
         return fit

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.domain.configuration import Change, Configuration
+from penstock.core.domain.disturbance import RESCALES
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executor_events import ExecutorsMissing
 from penstock.core.domain.events.steering_events import HoldEnded, InstructionDone, InstructionFailed
@@ -78,14 +79,17 @@ def forgotten(knowledge: Knowledge, applied: Applied | None, worked: Change) -> 
 
 
 def charged(learnt: Learnt, applied: Applied, outcome: Outcome) -> Learnt:
-    """Learn the cost of each kind of change that ended: its downtime, or its duration if the job kept running; a rescale is then marked as live."""
-    took_s = outcome.took_s if outcome.down_s is None else outcome.down_s
-    for kind in applied.change.costs:
-        others = tuple(each for each in learnt.live if each != kind)
-        learnt = replace(
-            learnt, downtimes=learnt.downtimes.learn([DowntimeSeen(kind=kind, downtime_s=took_s)]), live=(*others, kind) if outcome.down_s is None else others
-        )
-    return learnt
+    """Learn the cost of a change that ended: its downtime, or its duration if the job kept running; a rescale is then marked as live.
+
+    What is done within the stop of a rescale is charged to the rescale alone.
+    """
+    took_s, costs = outcome.took_s if outcome.down_s is None else outcome.down_s, applied.change.costs
+    kind = next((each for each in costs if each in RESCALES), next(iter(costs), None))
+    if kind is None:
+        return learnt
+    others = tuple(each for each in learnt.live if each != kind)
+    downtimes = learnt.downtimes.learn([DowntimeSeen(kind=kind, downtime_s=took_s)])
+    return replace(learnt, downtimes=downtimes, live=(*others, kind) if outcome.down_s is None else others)
 
 
 def in_the_checkpoint(desired: Configuration, change: Change) -> Configuration:

@@ -13,11 +13,11 @@ from penstock.core.domain.instruction import MISSING, Instruction, Outcome, join
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.knowledge.knowledge import Hold, Knowledge, Missing, Pending
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.steering import Applied
 from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
+from penstock.core.monitor.outcomes import take_outcomes
 from penstock.runtime.fakes import blank_reading
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
@@ -149,11 +149,11 @@ def test_a_rescale_that_came_to_nothing_is_forgotten_and_one_that_was_done_is_no
     assert take_outcomes(applying(3, 5), [done, other], 10.0)[0].applied == applying(3, 5).applied
 
 
-def test_each_kind_of_change_is_charged_its_own_downtime() -> None:
+def test_what_is_done_within_the_stop_of_a_rescale_is_charged_to_the_rescale() -> None:
     both = replace(CHANGE, change=replace(CHANGE.change, moves=(*rescaled(4, 2).moves, *CHANGE.change.moves)))
     applied = (Applied(number=2, decision_id=None, change=both.change, at_s=3.0),)
-    for down_s, cost_s, live in ((12.0, 12.0, ()), (None, 20.0, ("rescale_down", "reconfiguration"))):
+    for down_s, cost_s, live in ((12.0, 12.0, ()), (None, 20.0, ("rescale_down",))):
         learnt = take_outcomes(replace(wishing(both), applied=applied), [Outcome(number=2, done=True, took_s=20.0, down_s=down_s)], 10.0)[0].learnt
         costs: Any = {kind: math.exp(seen.mean) for kind, seen in learnt.downtimes.learnt.items()}
-        assert costs == pytest.approx({"rescale_down": cost_s, "reconfiguration": cost_s})
+        assert costs == pytest.approx({"rescale_down": cost_s})
         assert learnt.live == live, "a job that worked on was not stopped"
