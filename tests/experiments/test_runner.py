@@ -61,7 +61,7 @@ def test_the_key_changes_with_everything_that_the_report_depends_on(monkeypatch:
     ]  # fmt: skip
     keys = {each.key for each in [CELL, *others]}
     assert len(keys) == 1 + len(others) and replace(CELL).key == CELL.key
-    monkeypatch.setattr("penstock.experiments.cell.fingerprint", lambda package: "other code")
+    monkeypatch.setattr("penstock.experiments.cell.fingerprint", lambda package: b"other code")
     assert CELL.key not in keys
 
 
@@ -74,7 +74,7 @@ def test_the_key_of_a_real_job_follows_its_code(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("two")
     assert cell.key != before
     with pytest.raises(UserMistake, match="no trace source or feed"):
-        following(cell.plant.spec, cell.load, tmp_path / "load.csv", 0, 60.0)  # type: ignore[union-attr]
+        following(cell.plant.spec, cell.load, tmp_path / "load.csv", 0, 60.0)  # type: ignore[attr-defined]
 
 
 def test_parallel_equals_serial_and_progress_is_reported() -> None:

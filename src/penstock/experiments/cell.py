@@ -1,5 +1,7 @@
 """A cell of an experiment: everything that one run depends on, as plain values, and the run itself."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -9,8 +11,9 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.fault import Fault
@@ -52,24 +55,24 @@ class Chosen:
         given = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
         return f"{self.name}({given})" if given else self.name
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedJob:
-    """A plant: a job in the simulator, and the terms it runs under, of which a cell sets the policy and the first executors."""
-
-    engine: Simulable
-    terms: Terms
+    def on(self, autopilot: Autopilot) -> Autopilot:
+        """Return the autopilot with this policy in force."""
+        return replace(autopilot, mode="active", policy=self.name, parameters=self.parameters)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkJob:
-    """A plant: a job of which a copy runs on an embedded cluster of its own."""
+class Plant(Protocol):
+    """Makes a job from the description that a cell is, and runs it: in the simulator or on Spark."""
 
-    spec: JobSpec
-    secrets: tuple[str, ...] = ()
+    @property
+    def in_parallel(self) -> bool:
+        """Whether cells run beside each other."""
+        ...
 
+    def code(self) -> list[bytes]:
+        """Return digests of the code that a run depends on."""
+        ...
 
-Plant = SimulatedJob | SparkJob
+    def run(self, cell: Cell, progress: Callable[[float], None]) -> RunReport: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,26 +109,57 @@ class Cell:
     @property
     def key(self) -> str:
         """A digest of all that the report depends on: the cell, Penstock's code and, on Spark, the job's."""
-        packages = SIMULATED_CODE if isinstance(self.plant, SimulatedJob) else ("",)
-        own = () if isinstance(self.plant, SimulatedJob) else sources_of(self.plant.spec)
-        parts = [encode(self).encode(), *(fingerprint(package).encode() for package in packages), *own]
+        parts = [encode(self).encode(), *self.plant.code()]
         return sha256(b"\n".join(sha256(part).digest() for part in parts)).hexdigest()[:32]
 
     @property
     def in_parallel(self) -> bool:
-        """Whether it can run beside other cells: copies on Spark would compete for cores."""
-        return isinstance(self.plant, SimulatedJob)
+        return self.plant.in_parallel
 
     def run(self, progress: Callable[[float], None] = lambda share: None) -> RunReport:
         """Run the cell, in the simulator or on Spark; `progress` is called with the share that is done."""
-        if isinstance(self.plant, SimulatedJob):
-            return run_simulated(self, self.plant)
-        return reported(self, record_on_spark(self, self.plant, lambda now_s, share: progress(share)))
+        return self.plant.run(self, progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedJob:
+    """A job in the simulator, and the terms it runs under, of which a cell sets the policy and the first executors."""
+
+    engine: Simulable
+    terms: Terms
+    in_parallel: ClassVar[bool] = True
+
+    def code(self) -> list[bytes]:
+        return [fingerprint(package) for package in SIMULATED_CODE]
+
+    def run(self, cell: Cell, progress: Callable[[float], None]) -> RunReport:
+        limits = replace(self.terms.limits, start_executors=cell.configuration.executors)
+        terms = replace(self.terms, limits=limits, autopilot=cell.policy.on(self.terms.autopilot))
+        ran = simulate(Setup(load=cell.load, engine=configured(self.engine, cell.configuration), terms=terms, faults=cell.faults, seed=cell.seed))
+        if cell.observed is None:
+            return ran.report
+        seen = [reading for reading in ran.readings if reading.at_s >= cell.observed.from_s]
+        return run_report(seen, terms.promises, ran.events, window_s=terms.config.reading_window_s, left_out=cell.observed.left_out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkJob:
+    """A job of which a copy runs on an embedded cluster of its own; copies would compete for cores."""
+
+    spec: JobSpec
+    secrets: tuple[str, ...] = ()
+    in_parallel: ClassVar[bool] = False
+
+    def code(self) -> list[bytes]:
+        return [fingerprint(""), *sources_of(self.spec)]
+
+    def run(self, cell: Cell, progress: Callable[[float], None]) -> RunReport:
+        return reported(cell, record_on_spark(cell, self, lambda now_s, share: progress(share)))
 
 
 @cache
-def fingerprint(package: str) -> str:
-    return digest(files(f"penstock.{package}" if package else "penstock")) or ""
+def fingerprint(package: str) -> bytes:
+    return (digest(files(f"penstock.{package}" if package else "penstock")) or "").encode()
 
 
 def sources_of(spec: JobSpec) -> list[bytes]:
@@ -133,19 +167,6 @@ def sources_of(spec: JobSpec) -> list[bytes]:
     references = [query.function for query in spec.queries] + [source.options.get("rows", "") for source in spec.sources]
     paths = {Path(spec.folder) / reference.rpartition(":")[0] for reference in references if reference.rpartition(":")[0].endswith(".py")}
     return [path.read_bytes() for path in sorted(paths) if path.is_file()]
-
-
-def run_simulated(cell: Cell, plant: SimulatedJob) -> RunReport:
-    terms = replace(
-        plant.terms,
-        limits=replace(plant.terms.limits, start_executors=cell.configuration.executors),
-        autopilot=replace(plant.terms.autopilot, mode="active", policy=cell.policy.name, parameters=cell.policy.parameters),
-    )
-    ran = simulate(Setup(load=cell.load, engine=configured(plant.engine, cell.configuration), terms=terms, faults=cell.faults, seed=cell.seed))
-    if cell.observed is None:
-        return ran.report
-    seen = [reading for reading in ran.readings if reading.at_s >= cell.observed.from_s]
-    return run_report(seen, terms.promises, ran.events, window_s=terms.config.reading_window_s, left_out=cell.observed.left_out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +188,7 @@ def record_on_spark(cell: Cell, plant: SparkJob, watch: Callable[[float, float],
     from penstock.spark.executor_faults import NO_RESTART
     from penstock.wiring.copies import SparkTestbed
 
-    autopilot = replace(plant.spec.autopilot, mode="active", policy=cell.policy.name, parameters=cell.policy.parameters)
-    load, clock = cell.load, SteadyClock()
+    autopilot, load, clock = cell.policy.on(plant.spec.autopilot), cell.load, SteadyClock()
     if any(fault.kind == "restart" for fault in cell.faults):
         raise UserMistake(NO_RESTART)
     with TemporaryDirectory(prefix="penstock-load-") as folder:

@@ -38,7 +38,7 @@ class Measurement:
     @property
     def key(self) -> str:
         content = [each.read_bytes() if isinstance(each, Path) else pickle.dumps(each) for each in self.arguments]
-        code = [fingerprint(package).encode() for package in ("core", "selftest", "tables")]
+        code = [fingerprint(package) for package in ("core", "selftest", "tables")]
         return sha256(b"\n".join(sha256(part).digest() for part in (self.function.__qualname__.encode(), *content, *code))).hexdigest()[:32]
 
     @property
