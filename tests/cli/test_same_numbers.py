@@ -1,5 +1,6 @@
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,13 @@ from changes import scaled_to
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
+from penstock.cli.demo import beside_static
 from penstock.cli.whatif_table import ran_object
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job_spec import Limits, Promises
+from penstock.core.domain.job_spec import JobSpec, Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import duration_words
@@ -25,6 +27,9 @@ from penstock.core.report.run_report import RunReport, run_report
 from penstock.hindsight.audit import AuditAsked, audit_of
 from penstock.hindsight.from_eventlog import Watched
 from penstock.runtime.controller import Controller
+from penstock.runtime.home import JobFolder
+from penstock.runtime.host import Host
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
@@ -32,6 +37,8 @@ from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import this_penstock
+from penstock.wiring.setup import Setup
+from penstock.wiring.simulation import simulate
 
 START_S, READING_S, WINDOW_S = 1_700_000_000.0, 10.0, 40.0
 PROMISES = Promises(latency_p95_s=6.5, recovery_s=20.0)
@@ -124,3 +131,35 @@ def test_an_audit_of_the_same_readings_has_the_same_costs(readings: list[Reading
     audited = audit_of(Path("app-1"), seen, 4, AuditAsked(policies=("static",), promises=PROMISES), lambda share: None)
     assert audited.ran == run_report(readings, PROMISES) and audited.had_s == report(readings).executor_s
     assert audited.had_s == pytest.approx(audited.needed_s + audited.wasted_s - audited.short_s)
+
+
+def test_status_and_the_demonstration_report_the_readings_that_they_have_seen(readings: list[Reading], tmp_path: Path) -> None:
+    host = Host(folder=JobFolder("counts", tmp_path), terms=TERMS, clock=SteadyClock(), redactor=Redactor())
+    for each in readings:
+        host._show(each)
+    assert host._report() == report(readings), "all of it is within the last hour"
+    spec = JobSpec(
+        name="counts", folder="", checkpoint="", sources=(), queries=(), limits=TERMS.limits, promises=PROMISES, config=TERMS.config, autopilot=TERMS.autopilot
+    )
+    shown = beside_static(readings, (), spec).measured
+    compared = [each for each in readings if each.at_s >= shown.report.from_s]
+    assert shown.report == report(compared) and len(compared) > len(readings) / 2
+
+
+def test_the_exact_report_of_a_simulation_is_near_the_report_by_its_readings() -> None:
+    load = Arrivals.through(np.arange(0, 2401, 20.0), 2600 + 900 * np.sin(np.arange(121) / 9))
+    engine = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
+    ran = simulate(Setup(load=load, engine=engine, terms=replace(TERMS, autopilot=Autopilot(mode="active", policy="hpa"))))
+    exact, seen = ran.report, run_report(ran.readings, PROMISES, ran.events, window_s=WINDOW_S)
+    assert exact.latency is not None and seen.latency is not None and exact.within_promise is not None
+    assert (exact.rescales, exact.failures) == (seen.rescales, seen.failures) and seen.rescales > 0
+    for name in ("executor_s", "arrival_rows_per_s", "throughput_rows_per_s"):
+        assert getattr(seen, name) == pytest.approx(getattr(exact, name), rel=0.05), name
+    assert seen.latency.p95_s == pytest.approx(exact.latency.p95_s, rel=0.1) and seen.within_promise == pytest.approx(exact.within_promise, abs=0.05)
+
+
+def test_a_price_of_an_executor_hour_shows_the_cost(history: Path, readings: list[Reading]) -> None:
+    cost = found("history", "--file", history, "--price", "0.5")["report"]["cost"]
+    assert cost == report(readings).executor_s / 7200.0
+    shown = CliRunner().invoke(app, ["history", "--file", str(history), "--price", "0.5"]).output
+    assert f"cost: {cost:,.2f} at 0.5 an executor-hour" in shown

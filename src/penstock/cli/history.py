@@ -1,6 +1,7 @@
 """`penstock history`: print, draw and export the history of a job."""
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,7 @@ def history(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     csv: Annotated[Path | None, typer.Option("--csv", help="Export CSV files to this folder.", metavar="FOLDER")] = None,
     parquet: Annotated[Path | None, typer.Option("--parquet", help="Export Parquet files to this folder.", metavar="FOLDER")] = None,
+    price: Annotated[float | None, typer.Option("--price", help="Price of an executor-hour: shows the cost.", min=0.0)] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw a picture (.png, .svg) or a page (.html).", metavar="FILE")] = None,
 ) -> None:
     """Print, draw or export the history of a job."""
@@ -56,7 +58,7 @@ def history(
             return
         readings = [] if events else list(reader.readings(since_s))
         rows = list(reader.events(since_s))
-        summary = summary_of(reader, readings, [row.event for row in rows])
+        summary = replace(summary_of(reader, readings, [row.event for row in rows]), price=price)
         recorders = list(dict.fromkeys(reversed(reader.recorders().values())))[::-1]
     if as_json:
         typer.echo(json.dumps(known(as_object(readings, rows, recorders, summary))))
@@ -88,14 +90,12 @@ def draw_history(reader: HistoryReader, since_s: float, plot: Path, title: str) 
 
 
 def as_object(readings: list[Reading], rows: list[EventRow], recorders: list[Recorder], summary: RunSummary) -> dict[str, object]:
-    from dataclasses import asdict
-
     happened = [
         {"kind": type(row.event).__name__, "count": row.count, "last_at_s": row.last_at_s, **asdict(row.event), "words": row.event.words()} for row in rows
     ]
     return {
         "recorded_by": [asdict(each) for each in recorders],
-        "report": summary.report.as_object() if readings else None,
+        "report": None if not readings else summary.report.as_object() | ({} if summary.price is None else {"cost": summary.report.cost(summary.price)}),
         "readings": [asdict(reading) for reading in readings],
         "events": happened,
     }

@@ -48,6 +48,8 @@ class RunSummary:
     promises: Promises
     max_executors: int
     decided: DecidedSummary | None = None
+    price: float | None = None
+    """Of an executor-hour."""
 
     @property
     def promised_p95_s(self) -> float | None:
@@ -65,10 +67,12 @@ class RunSummary:
         return [
             ("duration", duration_words(round(report.duration_s)) + (f", {duration_words(round(report.gap_s))} not observed" if report.gap_s >= 1 else "")),
             ("rows processed", _or_unknown(report.processed_rows, lambda rows: f"about {float(f'{rows:.3g}'):,.0f}")),
+            ("mean rate", _or_unknown(report.arrival_rows_per_s, lambda rate: f"{count_words(rate)} rows/s")),
             ("peak rate", _or_unknown(report.peak_arrival_rows_per_s, lambda rate: f"{count_words(rate)} rows/s")),
             ("latency p50, p95, p99", _or_unknown(report.latency, lambda each: f"{each.p50_s:.3g} s, {each.p95_s:.3g} s, {each.p99_s:.3g} s")),
             ("within the promise", self._promise_words()),
-            ("executor-seconds", self._cost_words()),
+            ("executor-seconds", self._executor_words()),
+            *(() if self.price is None else (("cost", f"{report.cost(self.price):,.2f} at {self.price:g} an executor-hour"),)),
             ("rescales", str(report.rescales)),
             ("restarts", str(report.restarts)),
             ("failures", str(report.failures)),
@@ -81,7 +85,7 @@ class RunSummary:
         share = _or_unknown(self.report.within_promise, lambda share: f"{share:.0%} of rows")
         return f"{share} ({duration_words(self.promised_p95_s)} promised)"
 
-    def _cost_words(self) -> str:
+    def _executor_words(self) -> str:
         most = self.executor_s_at_maximum
         return f"{self.report.executor_s:,.0f} ({self.report.executor_s / most:.0%} of {most:,.0f} with the maximum all the time)" if most else UNKNOWN
 

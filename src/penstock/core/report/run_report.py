@@ -88,13 +88,22 @@ class RunReport:
         return self.executor_s / self.duration_s if self.duration_s else 0.0
 
     @property
+    def arrival_rows_per_s(self) -> float | None:
+        return None if self.arrived_rows is None or not self.duration_s else self.arrived_rows / self.duration_s
+
+    @property
+    def throughput_rows_per_s(self) -> float | None:
+        return None if self.processed_rows is None or not self.duration_s else self.processed_rows / self.duration_s
+
+    @property
     def violation_s(self) -> float | None:
         """Seconds in which any promise was broken."""
         return None if self.violation is None else self.violation.total_s
 
     def as_object(self) -> dict[str, Any]:
         """Return the report as plain values, with what derives from them."""
-        return {**asdict(self), "average_executors": self.average_executors, "violation_s": self.violation_s}
+        derived = ("average_executors", "arrival_rows_per_s", "throughput_rows_per_s", "violation_s")
+        return asdict(self) | {name: getattr(self, name) for name in derived}
 
     def cost(self, price_per_executor_hour: float) -> float:
         """Return the price of the executors that ran."""
