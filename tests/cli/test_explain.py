@@ -75,6 +75,12 @@ def test_the_object_holds_what_was_seen_weighed_and_predicted(history: Path) -> 
     assert (capacity["fate"], capacity["actual"]) == ("not yet due", None) and quarter["fate"] == "not yet due"
 
 
+def test_a_decision_is_found_by_its_id(history: Path) -> None:
+    wanted = found("explain", "--file", history, "--last-change")
+    assert found("explain", "--file", history, "--id", wanted["decision"]["id"]) == wanted
+    assert mistake("explain", "--file", history, "--id", "999").startswith("--id: found 999, the history holds no such decision")
+
+
 def test_people_read_tables(history: Path) -> None:
     text = shown("--file", history, "--last-change")
     for words in (

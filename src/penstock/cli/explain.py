@@ -36,6 +36,7 @@ def explain(
     at: Annotated[
         str | None, typer.Option("--at", help='Explain the decision in force at this time: "14:05", "2026-11-16 14:05", "10m ago".', metavar="TIME")
     ] = None,
+    decision_id: Annotated[int | None, typer.Option("--id", help="Explain the decision with this id.", metavar="ID")] = None,
     last_change: Annotated[bool, typer.Option("--last-change", help="Explain the last decision that changed something.")] = False,
     job: JobOption = None,
     file: FileOption = None,
@@ -46,7 +47,7 @@ def explain(
         span = reader.span()
         last_s = 0.0 if span is None else span[1]
         until_s = last_s if at is None else until_moment_s(at, last_s)
-        decided = last_decision(reader, until_s, last_change)
+        decided = last_decision(reader, until_s, last_change) if decision_id is None else decision_with(reader, decision_id)
         found = None if decided is None else explanation(reader, decided, last_s)
         nothing = "" if found else why_none(reader, until_s, last_change)
     if as_json:
@@ -65,6 +66,13 @@ def last_decision(reader: HistoryReader, until_s: float, changed: bool) -> Decid
         if found:
             return found[-1]
     return None
+
+
+def decision_with(reader: HistoryReader, decision_id: int) -> Decided:
+    found = next((each for row in reader.events() for each in decisions([row.event]) if each.id == decision_id), None)
+    if found is None:
+        raise UserMistake(f"--id: found {decision_id}, the history holds no such decision; explain without --id shows the last one")
+    return found
 
 
 def explanation(reader: HistoryReader, decided: Decided, last_s: float) -> Explained:
@@ -149,7 +157,7 @@ def show(console: Console, found: Explained) -> None:
 
     decided = found.decided
     line(headline(decided), "bold")
-    line(f"{day_time(decided.at_s)}, policy {decided.policy}, mode {decided.mode}")
+    line(f"decision {decided.id}, {day_time(decided.at_s)}, policy {decided.policy}, mode {decided.mode}")
     line(f"because {decided.decision.why.words()}")
     for guard in decided.decision.guards:
         line(f"guarded: {guard.words()}")
