@@ -14,7 +14,7 @@ from penstock.cli import complain
 from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known, needed
 from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, parameters_of, policies_of
 from penstock.cli.simulated import left_out_rows, like_rows
-from penstock.cli.terminal import Whole
+from penstock.cli.terminal import Whole, titled
 from penstock.cli.whatif_table import error_rows, error_words, kept_words
 from penstock.cli.whatif_table import object_of as what_if_object
 from penstock.core.domain.job_spec import Promises
@@ -99,10 +99,7 @@ def show(audited: Sequence[Audited]) -> None:
 
 
 def jobs_table(audited: Sequence[Audited]) -> Table:
-    table = Table(title=f"{len(audited)} streaming job{'s' if len(audited) > 1 else ''}, in executor-hours", title_justify="left", box=None)
-    table.add_column("job")
-    for column in JOBS:
-        table.add_column(column, justify="right")
+    table = titled(f"{len(audited)} streaming job{'s' if len(audited) > 1 else ''}, in executor-hours", "job", JOBS)
     for each in audited:
         ran = each.ran
         spent = map(hours, (each.had_s, each.needed_s, each.wasted_s, each.short_s))
@@ -115,10 +112,7 @@ def jobs_table(audited: Sequence[Audited]) -> Table:
 
 def policies_table(each: Audited) -> Table:
     found = each.what_if
-    table = Table(title=title(each), title_justify="left", box=None)
-    table.add_column("policy")
-    for column in POLICIES:
-        table.add_column(column, justify="right")
+    table = titled(title(each), "policy", POLICIES)
     for run in found.runs:
         report, error = run.report, found.error_executor_s(run)
         off = error_words(found, None if error is None else hours(error))
