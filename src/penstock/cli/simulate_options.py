@@ -144,7 +144,6 @@ def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:
         raise UserMistake("--trace: a CSV file of arrivals is needed, or --like with a recorded job")
     if trace is None and like is not None:
         like.refuse_short()
-    lasts_s = load.last_s - load.time_s[0]
-    if lasts_s < SHORTEST_RUN_S:
-        raise UserMistake(f"{trace or name}: it lasts {lasts_s:g} s, at least {SHORTEST_RUN_S:g} s are needed")
+    if load.lasts_s < SHORTEST_RUN_S:
+        raise UserMistake(f"{trace or name}: it lasts {load.lasts_s:g} s, at least {SHORTEST_RUN_S:g} s are needed")
     return name, load

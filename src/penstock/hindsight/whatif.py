@@ -211,7 +211,7 @@ def simulate_likely(
     """Return the runs of all policies, and by policy the average executors with the interval by the likely settings, if there are any."""
     last = of_last(setup)
     engines = () if not likely else tuple(likely) if last is setup else (setup.engine, *likely)
-    whole_s, last_s = (len(policies) * (each.load.last_s - each.load.time_s[0]) for each in (setup, last))
+    whole_s, last_s = (len(policies) * each.load.lasts_s for each in (setup, last))
 
     def part(before_s: float) -> Progress:
         return lambda done_s, _: progress(before_s + done_s, whole_s + len(engines) * last_s)

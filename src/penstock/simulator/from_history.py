@@ -138,18 +138,13 @@ def recorded_faults(readings: Sequence[Reading], queries: Sequence[str]) -> tupl
     for before, after in pairwise(readings):
         goes_on, at_s = after.uptime_s >= before.uptime_s, after.at_s - (after.since_disturbance_s or 0.0)
         if goes_on:
-            found += [Fault(at_s=at_s)] * (executors_lost(after) - executors_lost(before))
+            found += [Fault(at_s=at_s)] * (after.failures - after.query_failures - before.failures + before.query_failures)
         for name in queries:
             counted, before_that = failures_of(after, name), known[name]
             if goes_on and counted is not None and before_that is not None:
                 found += [Fault(at_s=at_s, kind="restart", query=name if len(queries) > 1 else None)] * (counted - before_that)
             known[name] = counted if counted is not None or not goes_on else before_that
     return tuple(found)
-
-
-def executors_lost(reading: Reading) -> int:
-    """Return the failures of the job that are not of its queries."""
-    return reading.failures - sum(query.failures for query in reading.queries)
 
 
 def failures_of(reading: Reading, name: str) -> int | None:

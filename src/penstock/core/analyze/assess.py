@@ -206,8 +206,7 @@ def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float
     """Return the largest rate expected before a time, with bounds that hold for all rates until then; the load without a forecast."""
     if forecast is None:
         return None if load_rows_per_s is None else Estimate.exactly(load_rows_per_s)
-    steps = max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))
-    soon = replace(forecast, mean=forecast.mean[:steps], paths=tuple(path[:steps] for path in forecast.paths))
+    soon = forecast.first(max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s)))
     peak, low, high = max(soon.mean), min(soon.at(LOW_LEVEL)), max(soon.at(HIGH_LEVEL))
     return Estimate(value=peak, low=max(0.0, min(peak, low)), high=max(peak, high))
 

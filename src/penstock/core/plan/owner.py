@@ -90,7 +90,7 @@ def quota(decision: Decision, allowed: Allowed) -> Decision:
 
 def within_limits(decision: Decision, allowed: Allowed) -> Decision:
     """Keep the executors within the limits of the job."""
-    clamped = min(max(decision.executors, allowed.limits.min_executors), allowed.limits.max_executors)
+    clamped = allowed.limits.nearest(decision.executors)
     return moved(decision, clamped, "limits", limit=float(clamped))
 
 

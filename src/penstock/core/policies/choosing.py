@@ -73,11 +73,6 @@ def fewest(seen: Assessment, policy: str, weigh: Callable[[int], Candidate]) -> 
     return decided(seen, policy, seen.limits.max_executors, Comparison(code="none_passes"), weighed)
 
 
-def allowed(seen: Assessment, executors: int) -> int:
-    """Return the number itself, or the limit that it lies beyond."""
-    return min(max(executors, seen.limits.min_executors), seen.limits.max_executors)
-
-
 def tasks_at_once(reading: Reading) -> dict[str, int]:
     """Return the tasks of the largest stage by query, as the stages of a query follow each other; only of queries whose batches the reading shows."""
     return {query.name: ceil(max(stage.tasks for stage in query.stages)) for query in reading.queries if query.stages}
