@@ -17,6 +17,8 @@ LOW_LEVEL, HIGH_LEVEL = round((1 - COVERAGE) / 2, 9), round((1 + COVERAGE) / 2, 
 """The quantiles that `low` and `high` are."""
 NORMAL_REACH = NormalDist().inv_cdf(HIGH_LEVEL)
 """Standard deviations from a value to either bound, where errors are normal and their spread is known."""
+SIGMA_PER_MAD = 1.4826
+"""From a median deviation to a standard deviation, for normal noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

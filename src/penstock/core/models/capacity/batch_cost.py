@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, waves
-from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH, Estimate, NotReady
+from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH, SIGMA_PER_MAD, Estimate, NotReady
 from penstock.core.models.once import once
 from penstock.core.models.score import Score, mape
 
@@ -225,7 +225,7 @@ def fit_durations(columns: Floats, durations_s: Floats) -> DurationFit:
     found = _least_absolute(x, y)
     fitted = _fitted(x, found, y)
     residuals = np.abs(y / fitted - 1.0)
-    scale = max(1.4826 * float(np.median(np.sort(residuals)[x.shape[1] :])), SMALLEST)
+    scale = max(SIGMA_PER_MAD * float(np.median(np.sort(residuals)[x.shape[1] :])), SMALLEST)
     for _ in range(ROUNDS):
         before, fitted = found, _fitted(x, found, y)
         found = _least_squares(x, y, _bisquare((y / fitted - 1.0) / scale) / fitted**2)
