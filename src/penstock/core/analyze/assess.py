@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from penstock.core.analyze.capacities import capacities, paced, t_max_of, table_of
+from penstock.core.analyze.capacities import batch_laws_of, capacities, paced, t_max_of, table_of
 from penstock.core.analyze.forecasts import arrivals_of
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.disturbance import RESCALES, SURVIVED, DisturbanceKind
@@ -16,7 +16,6 @@ from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.steering import Schedule
 from penstock.core.knowledge.terms import Terms
-from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.latency_table import LatencyTable
@@ -59,7 +58,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
         capacities=capacities(learnt.capacity, executors, interval_s) if needs & {"capacity", "regression"} else {},
-        batch_laws=_batch_laws(learnt) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
+        batch_laws=batch_laws_of(learnt) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
         t_max=t_max,
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
@@ -128,11 +127,6 @@ def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
     known = {kind: downtimes.predict(kind) for kind in KINDS}
     values = {kind: each.value for kind, each in known.items() if isinstance(each, Estimate)}
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
-
-
-def _batch_laws(learnt: Learnt) -> LikelyLaws | None:
-    laws = None if learnt.capacity.by_batches is None else learnt.capacity.by_batches.laws()
-    return laws if isinstance(laws, LikelyLaws) else None
 
 
 KINDS: tuple[DisturbanceKind, ...] = (*SURVIVED, *RESCALES, "reconfiguration")

@@ -66,11 +66,16 @@ def t_max_of(learnt: Learnt, reading: Reading, executors: Sequence[int], interva
         return {each: answer.times(learnt.pace.share) for each in executors if isinstance(answer := learnt.t_max.predict(each), Estimate)}
     if not learnt.t_max.seen:
         return {}
-    laws = learnt.capacity.by_batches.laws() if learnt.capacity.by_batches else None
-    if isinstance(laws, LikelyLaws) and laws.best.row_s > 0.0:
+    laws = batch_laws_of(learnt)
+    if laws is not None and laws.best.row_s > 0.0:
         found = capacities_by_laws(laws, executors, interval_s)
         return by_executors(executors, bounded(found), np.isfinite(found.value))
     return by_waves(learnt.t_max, executors, tasks_of(reading), slots_of(reading))
+
+
+def batch_laws_of(learnt: Learnt) -> LikelyLaws | None:
+    laws = None if learnt.capacity.by_batches is None else learnt.capacity.by_batches.laws()
+    return laws if isinstance(laws, LikelyLaws) else None
 
 
 def by_waves(t_max: CapacityByExecutors, executors: Sequence[int], tasks: int | None, slots_each: int) -> dict[int, Estimate]:
