@@ -114,8 +114,9 @@ def newest_of_each(seen: Sequence[Seen], kind_of: Callable[[Seen], Hashable], mo
     alike: Counter[Hashable] = Counter()
     kept: list[Seen] = []
     for each in reversed(seen):
-        alike[kind_of(each)] += 1
-        if alike[kind_of(each)] <= most:
+        kind = kind_of(each)
+        alike[kind] += 1
+        if alike[kind] <= most:
             kept.append(each)
     return tuple(reversed(kept))
 
