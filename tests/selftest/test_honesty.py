@@ -28,7 +28,7 @@ def rates(highest: float) -> list[float]:
 
 def recorded(highest: float, seed: int, terms: Terms = READ) -> Recorded:
     run = at_rates(rates(highest), engine=SLOWER, terms=terms, seed=seed)
-    return Recorded(readings=run.readings, events=run.events, terms=terms, start_s=run.readings[0].at_s)
+    return Recorded(readings=run.readings, events=run.events, terms=terms, start_s=run.readings[0].at_s, end_s=run.readings[-1].at_s)
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ import pytest
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executor_events import CpuKnown, CpuUnknown
+from penstock.eventlog.lines import wall_s
 from penstock.runtime.fakes import EPOCH_S, FakeClock
 from penstock.spark.monitor import SparkMonitor
-from penstock.spark.progress import CommitListener, Commits, batch_fact, wall_seconds
+from penstock.spark.progress import CommitListener, Commits, batch_fact
 from penstock.spark.query_reader import QueryReader, order_of
 
 BEGAN = "2026-11-16T08:00:00.000Z"
@@ -67,18 +68,18 @@ def test_a_step_of_the_systems_time_after_a_report_moves_nothing_that_was_report
         monkeypatch.setattr(time, "time", lambda: wall_s)
         listener.reported(json.dumps({**REPORT, **differs}))
 
-    reported(wall_seconds(BEGAN) + 2.0)
+    reported(wall_s(BEGAN) + 2.0)
     clock.wait(10.0)
-    reported(wall_seconds(BEGAN) - 3600.0, durationMs={"triggerExecution": 0})
+    reported(wall_s(BEGAN) - 3600.0, durationMs={"triggerExecution": 0})
 
     (progress,) = commits.take()
     fact = batch_fact(progress, rows=None, stages=())
-    assert (fact.started_s, fact.committed_s, fact.committed_wall_s) == (EPOCH_S - 2.0, EPOCH_S, wall_seconds(BEGAN) + 2.0)
+    assert (fact.started_s, fact.committed_s, fact.committed_wall_s) == (EPOCH_S - 2.0, EPOCH_S, wall_s(BEGAN) + 2.0)
     assert commits.idle_s == EPOCH_S + 10.0
 
 
 def test_an_executor_is_as_old_as_it_is_whatever_the_systems_time_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    began_s = wall_seconds(BEGAN)
+    began_s = wall_s(BEGAN)
     executor = {"id": "0", "hostPort": "here:7000", "maxTasks": 1, "totalCores": 1, "addTime": began_s * 1000}
     clock = FakeClock()
     monitor = monitor_of([executor], clock, no_cpu())

@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli import complain
+from penstock.cli.histories import last_of
 from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known, needed
-from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, parameters_of, policies_of
+from penstock.cli.simulate_options import ALL, LEAST_LAST_S, USUAL_LAST, SeedOption, parameters_of, policies_of, promises_of
 from penstock.cli.simulated import left_out_rows, like_rows
-from penstock.cli.terminal import Whole
-from penstock.cli.whatif_table import error_rows, error_words, kept_words
+from penstock.cli.terminal import Whole, titled
+from penstock.cli.whatif_table import error_rows, error_words, kept_object, kept_words
 from penstock.cli.whatif_table import object_of as what_if_object
-from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.eventlog.log_files import event_logs
@@ -33,7 +33,7 @@ def audit(
     max_executors: Annotated[int | None, typer.Option(help="The maximum number of executors (default: that of the job).")] = None,
     downtime: Annotated[float | None, typer.Option(help="Seconds from the request of an executor until it is ready (5).")] = None,
     last: Annotated[str, typer.Option(help="Audit only the last part of each log.", metavar="DURATION")] = USUAL_LAST,
-    seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
@@ -44,10 +44,10 @@ def audit(
     parameters_of(policy, [])
     asked = AuditAsked(
         policies=policies_of(policy),
-        promises=Promises(latency_p95_s=None if promise_latency_ms is None else promise_latency_ms / 1000, recovery_s=target_recovery),
+        promises=promises_of(promise_latency_ms, target_recovery, None),
         max_executors=max_executors,
         up_s=downtime,
-        last_s=last_of(last),
+        last_s=last_of(last, LEAST_LAST_S),
         seed=seed,
     )
     logs = list(event_logs(paths))
@@ -99,10 +99,7 @@ def show(audited: Sequence[Audited]) -> None:
 
 
 def jobs_table(audited: Sequence[Audited]) -> Table:
-    table = Table(title=f"{len(audited)} streaming job{'s' if len(audited) > 1 else ''}, in executor-hours", title_justify="left", box=None)
-    table.add_column("job")
-    for column in JOBS:
-        table.add_column(column, justify="right")
+    table = titled(f"{len(audited)} streaming job{'s' if len(audited) > 1 else ''}, in executor-hours", "job", JOBS)
     for each in audited:
         ran = each.ran
         spent = map(hours, (each.had_s, each.needed_s, each.wasted_s, each.short_s))
@@ -115,10 +112,7 @@ def jobs_table(audited: Sequence[Audited]) -> Table:
 
 def policies_table(each: Audited) -> Table:
     found = each.what_if
-    table = Table(title=title(each), title_justify="left", box=None)
-    table.add_column("policy")
-    for column in POLICIES:
-        table.add_column(column, justify="right")
+    table = titled(title(each), "policy", POLICIES)
     for run in found.runs:
         report, error = run.report, found.error_executor_s(run)
         off = error_words(found, None if error is None else hours(error))
@@ -149,7 +143,7 @@ def seconds(of_s: float | None) -> str:
 
 def object_of(each: Audited) -> dict[str, Any]:
     """Return the JSON object of a job; it holds what `penstock replay --json` prints."""
-    ran, latency = each.ran, each.ran.latency
+    ran = each.ran
     return {
         "path": str(each.path),
         "job": each.name,
@@ -160,7 +154,7 @@ def object_of(each: Audited) -> dict[str, Any]:
         "rescales": ran.rescales,
         "executor_hours": {"had": each.had_s / HOUR_S, "needed": each.needed_s / HOUR_S, "wasted": each.wasted_s / HOUR_S, "short": each.short_s / HOUR_S},
         "batch_p95_s": each.batch_p95_s,
-        "latency_ms": None if latency is None else {name: 1000 * getattr(latency, f"{name}_s") for name in ("p50", "p95", "p99")},
+        "latency_ms": kept_object(ran)["latency_ms"],
         "above_promise": None if ran.within_promise is None else 1 - ran.within_promise,
         "at_risk": list(each.risks),
         **{name: value for name, value in what_if_object(each.what_if).items() if name not in ("like", "recorded", "notes")},

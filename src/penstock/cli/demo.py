@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli.run import run_job
+from penstock.cli.terminal import pairs_of
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.autopilot_events import Decided
 from penstock.core.domain.events.event import Event
@@ -131,10 +132,7 @@ def show(console: Console, spec: JobSpec, folder: Path, *, beside_a_static_one: 
     history = JobFolder(spec.name).history
     readings, events = read_history(history)
     summary = summarise(readings, events, spec.promises, spec.limits.max_executors, spec.config.reading_window_s)
-    table = Table(box=None, show_header=False)
-    for name, value in summary.rows():
-        table.add_row(name, value)
-    console.print(table)
+    console.print(pairs_of(summary.rows()))
     if beside_a_static_one:
         found = beside_static(readings, events, spec)
         console.print(found.table())

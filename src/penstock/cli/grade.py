@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.histories import FileOption, events_of, history_of, since, why_undecided
+from penstock.cli.histories import FileOption, LastOption, events_of, history_of, since, why_undecided
 from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption
 from penstock.cli.terminal import UNKNOWN, Whole, columns, percent
@@ -29,7 +29,7 @@ LEAST_WITHIN = 0.6
 def grade(
     job: JobOption = None,
     file: FileOption = None,
-    last: Annotated[str | None, typer.Option("--last", help="Use only the last part of the history, such as 2h.", metavar="DURATION")] = None,
+    last: LastOption = None,
     models: Annotated[
         bool, typer.Option("--models", help="Also print the error of each model, of a constant and of the paper's method; takes seconds.")
     ] = False,

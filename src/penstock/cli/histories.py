@@ -24,6 +24,7 @@ from penstock.stores.reader import HistoryReader
 if TYPE_CHECKING:
     from penstock.hindsight.whatif import Like
 
+LastOption = Annotated[str | None, typer.Option("--last", help="Use only the last part of the history, such as 2h.", metavar="DURATION")]
 FileOption = Annotated[Path | None, typer.Option("--file", help="Read this history file instead of a job's own.", metavar="HISTORY.DB")]
 
 ROWS_A_STEP = 500
@@ -48,13 +49,19 @@ def since(last: str | None, span: tuple[float, float] | None) -> float:
     >>> since("10m", (0.0, 1000.0)), since(None, (0.0, 1000.0))
     (400.0, -inf)
     """
-    if last is None:
-        return float("-inf")
+    last_s = math.inf if last is None else last_of(last)
+    return -math.inf if span is None else span[1] - last_s
+
+
+def last_of(text: str, least_s: float = 0.0) -> float:
+    """Return the seconds of `--last`; refuse less than `least_s`."""
     try:
-        last_s = parse_duration_s(last)
+        last_s = parse_duration_s(text)
     except UserMistake as mistake:
         raise UserMistake(f"--last: {mistake}") from None
-    return float("-inf") if span is None else span[1] - last_s
+    if last_s < least_s:
+        raise UserMistake(f"--last: found {text}, at least {least_s:g}s are needed")
+    return last_s
 
 
 def read_with_bar(what: str, rows: Iterable[T], span: tuple[float, float] | None) -> Iterator[T]:

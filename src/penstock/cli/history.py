@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from penstock.cli.histories import FileOption, history_of, since
+from penstock.cli.histories import FileOption, LastOption, history_of, since
 from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
-from penstock.cli.report import known, writable
+from penstock.cli.report import JsonOption, known, writable
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, count, percent
 from penstock.core.config import EVEN
 from penstock.core.domain.events.event import Event
@@ -30,10 +30,10 @@ from penstock.stores.recorder import Recorder
 def history(
     job: JobOption = None,
     file: FileOption = None,
-    last: Annotated[str | None, typer.Option("--last", help="Use only the last part of the history, such as 2h.", metavar="DURATION")] = None,
+    last: LastOption = None,
     events: Annotated[bool, typer.Option("--events", help="Print only the events.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Also print decisions that changed nothing, and the grade of every prediction.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
     csv: Annotated[Path | None, typer.Option("--csv", help="Export CSV files to this folder.", metavar="FOLDER")] = None,
     parquet: Annotated[Path | None, typer.Option("--parquet", help="Export Parquet files to this folder.", metavar="FOLDER")] = None,
     price: Annotated[float | None, typer.Option("--price", help="Price of an executor-hour: shows the cost.", min=0.0)] = None,

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from penstock.cli import EXIT_INTERNAL
-from penstock.cli.histories import history_named, read_last
+from penstock.cli.histories import history_named, last_of, read_last
 from penstock.cli.report import JsonOption, PlotOption, bar, needed
-from penstock.cli.simulate_options import USUAL_LAST, last_of, limits_of, parameters_of, policies_of, promises_of
+from penstock.cli.simulate_options import LEAST_LAST_S, USUAL_LAST, SeedOption, limits_of, parameters_of, policies_of, promises_of
 from penstock.cli.terminal import day_time
 from penstock.cli.whatif_table import present_what_if
 from penstock.core.errors import UserMistake
@@ -30,7 +30,7 @@ def replay(
     promise_latency_ms: Annotated[float | None, typer.Option(help="Estimate it with this promised p95 latency in milliseconds.")] = None,
     max_executors: Annotated[int | None, typer.Option(help="Estimate it with this maximum number of executors.")] = None,
     last: Annotated[str, typer.Option(help="Use only the last part of the history (not with --verify).", metavar="DURATION")] = USUAL_LAST,
-    seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
@@ -47,7 +47,7 @@ def replay(
     else:
         needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
         needed(1, max_executors=max_executors)
-        wanted, last_s = policy or USUAL_POLICY, last_of(last)
+        wanted, last_s = policy or USUAL_POLICY, last_of(last, LEAST_LAST_S)
         parameters_of(wanted, [])
         found = what_if_of(history, wanted, last_s, target_recovery, promise_latency_ms, max_executors, seed)
         present_what_if(found, as_json=as_json, plot=plot)

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from penstock.cli.terminal import pairs_of
 from penstock.core.errors import UserMistake
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -55,10 +54,7 @@ def present(report: Report, as_json: bool, plot: Path | None) -> None:
     if as_json:
         typer.echo(json.dumps(known(report.found)))
     else:
-        table = Table(title=report.title, title_justify="left", box=None, show_header=False)
-        for name, value in report.rows:
-            table.add_row(Text(name), Text(value))
-        Console().print(table)
+        Console().print(pairs_of(report.rows, report.title))
     draw_into(plot, report.draw, as_json)
 
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from penstock.cli import EXIT_INTERNAL, complain
 from penstock.cli.report import JsonOption, bar
+from penstock.cli.terminal import pairs_of
 
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
 TRACES = Path("../shared/data/workloads")
@@ -143,7 +143,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance
     for name, measure in measures.items():
         with bar(name) as progress:
             results[name] = measure(progress)
-        console.print(table_of(results[name], name))
+        console.print(pairs_of(results[name].rows(), name))
         (out / "acceptance.json").write_text(json.dumps({each: asdict(result) for each, result in results.items()}, indent=2))
         (out / "acceptance.txt").write_text(console.export_text(clear=False))
     fail_on_a_miss(results)
@@ -164,12 +164,5 @@ def show(title: str, counted: str, measure: Measure, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(asdict(result)))
     else:
-        Console().print(table_of(result, title))
+        Console().print(pairs_of(result.rows(), title))
     fail_on_a_miss({title: result})
-
-
-def table_of(result: Any, title: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, show_header=False)
-    for name, value in result.rows():
-        table.add_row(name, value)
-    return table

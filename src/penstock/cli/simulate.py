@@ -10,7 +10,7 @@ from typer import Option
 
 from penstock.cli.engine_options import ENGINES, EngineOptions
 from penstock.cli.report import JsonOption, PlotOption, bar, needed, one_of
-from penstock.cli.simulate_options import ALL, faults_of, limits_of, load_of, parameters_of, policies_of, promises_of, recorded_job
+from penstock.cli.simulate_options import ALL, SeedOption, faults_of, limits_of, load_of, parameters_of, policies_of, promises_of, recorded_job
 from penstock.cli.simulated import present_runs
 from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards
@@ -57,7 +57,6 @@ RowCost = Annotated[Number, Option(help="Micro-batches: microseconds per row on 
 Partitions = Annotated[int | None, Option(help="Micro-batches: the number of tasks of a batch (24).")]
 Cores = Annotated[int | None, Option(help="Micro-batches: the cores of an executor (1).")]
 RateLimit = Annotated[Number, Option(help="The maximum rate that the job reads, in rows per second.")]
-Seed = Annotated[int, Option(help="The seed of the random numbers.")]
 
 UNREAD_S = 60.0
 """The reading interval of `static` without failures: it uses no readings, and scores come from the exact record."""
@@ -70,7 +69,7 @@ def simulate(
     target_recovery: Recovery = None, failures: Failures = "", timeout_failures: Unnoticed = None, profile: Profile = None,
     promise_latency_ms: Latency = None, param: Parameters = None, guards: Shared = "auto", noise: Noise = None, skew: Skew = None,
     trigger: TriggerEvery = None, overhead: Overhead = None, row_cost_us: RowCost = None, partitions: Partitions = None,
-    cores: Cores = None, rate_limit: RateLimit = None, seed: Seed = 0, as_json: JsonOption = False, plot: PlotOption = None,
+    cores: Cores = None, rate_limit: RateLimit = None, seed: SeedOption = 0, as_json: JsonOption = False, plot: PlotOption = None,
 ) -> None:  # fmt: skip
     """Simulate how a policy scales a job through a trace. Prints its cost and the promises it keeps."""
     one_of("guards", guards, get_args(Guards))

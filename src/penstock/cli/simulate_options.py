@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
 
 from penstock.cli.report import needed
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.job_spec import Limits, Promises
-from penstock.core.domain.units import parse_duration_s
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES, with_parameters
@@ -23,6 +24,7 @@ ALL = "all"
 USUAL_MOST = 12
 MOST_EXECUTORS = 10_000
 """More than any job has; every number of executors is weighed at every decision."""
+SeedOption = Annotated[int, Option(help="The seed of the random numbers.")]
 USUAL_LAST = "24h"
 """The default of `--last`."""
 LEAST_LAST_S = 300.0
@@ -51,16 +53,6 @@ def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like |
     return Promises(
         latency_p95_s=recorded.latency_p95_s if latency_ms is None else latency_ms / 1000, recovery_s=recorded.recovery_s if recovery_s is None else recovery_s
     )
-
-
-def last_of(text: str) -> float:
-    try:
-        seconds = parse_duration_s(text)
-    except UserMistake as mistake:
-        raise UserMistake(f"--last: {mistake}") from None
-    if seconds < LEAST_LAST_S:
-        raise UserMistake(f"--last: found {text}, at least {LEAST_LAST_S:g}s are needed")
-    return seconds
 
 
 def policies_of(name: str) -> tuple[str, ...]:
@@ -129,9 +121,9 @@ def recorded_job(history: str | None, last: str | None, seed: int) -> Like | Non
         if last is not None:
             raise UserMistake("--last: it is about the history of --like, and no recorded job is given")
         return None
-    from penstock.cli.histories import like
+    from penstock.cli.histories import last_of, like
 
-    return like(history, last_of(USUAL_LAST if last is None else last), seed)
+    return like(history, last_of(USUAL_LAST if last is None else last, LEAST_LAST_S), seed)
 
 
 def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:
@@ -144,7 +136,6 @@ def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:
         raise UserMistake("--trace: a CSV file of arrivals is needed, or --like with a recorded job")
     if trace is None and like is not None:
         like.refuse_short()
-    lasts_s = load.last_s - load.time_s[0]
-    if lasts_s < SHORTEST_RUN_S:
-        raise UserMistake(f"{trace or name}: it lasts {lasts_s:g} s, at least {SHORTEST_RUN_S:g} s are needed")
+    if load.lasts_s < SHORTEST_RUN_S:
+        raise UserMistake(f"{trace or name}: it lasts {load.lasts_s:g} s, at least {SHORTEST_RUN_S:g} s are needed")
     return name, load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, pairwise
@@ -62,6 +62,19 @@ def columns(*heads: str, left: int, widest: int | None = 24) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for i, head in enumerate(heads):
         table.add_column(head, no_wrap=True, overflow="ellipsis", justify="left" if i < left else "right", max_width=None if i else widest)
+    return table
+
+
+def titled(title: str, name: str, heads: Sequence[str]) -> Table:
+    """Return a table without lines, with a column of names and columns of numbers."""
+    return Table(name, *(Column(head, justify="right") for head in heads), title=title, title_justify="left", box=None)
+
+
+def pairs_of(rows: Iterable[tuple[str, str]], title: str | None = None) -> Table:
+    """Return a table of names and values, without headings."""
+    table = Table(title=title, title_justify="left", box=None, show_header=False)
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
     return table
 
 

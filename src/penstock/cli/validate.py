@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from penstock.cli import EXIT_MISTAKE, EXIT_OK
 from penstock.cli.report import JsonOption
+from penstock.cli.terminal import pairs_of
 from penstock.core.domain.job_spec import JobSpec
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import PenstockError, UserMistake
@@ -85,10 +84,7 @@ def summary_of(spec: JobSpec) -> dict[str, Any]:
 
 def show(console: Console, file: Path, summary: dict[str, Any]) -> None:
     console.print(f"{file} is valid", style="bold", markup=False, highlight=False, soft_wrap=True)
-    table = Table(box=None, show_header=False)
-    for name, value in rows_of(summary):
-        table.add_row(Text(name), Text(value))
-    console.print(table)
+    console.print(pairs_of(rows_of(summary)))
 
 
 def rows_of(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import as_object, left_out_rows, like_object, like_rows
-from penstock.cli.terminal import Whole
+from penstock.cli.terminal import Whole, titled
 from penstock.core.report.run_report import RunReport
 from penstock.hindsight.whatif import WhatIf, confidence, error_reasons, is_at_least
 from penstock.wiring.simulation import Simulated
@@ -77,10 +77,7 @@ def policy_object(found: WhatIf, run: Simulated) -> dict[str, Any]:
 
 
 def table_of(found: WhatIf) -> Table:
-    table = Table(title=f"what if, on {found.like.name}", title_justify="left", box=None)
-    table.add_column("policy")
-    for column in COLUMNS:
-        table.add_column(column, justify="right")
+    table = titled(f"what if, on {found.like.name}", "policy", COLUMNS)
     for name, ran in ((RECORDED, found.recorded), (AGAIN, found.again)):
         table.add_row(*map(Text, (name, f"{ran.executor_s:,.0f}", "", f"{ran.average_executors:.2f}", f"{ran.rescales}", "", *kept_words(ran))))
     for run in found.runs:

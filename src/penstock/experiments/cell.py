@@ -204,13 +204,13 @@ def record_on_spark(cell: Cell, plant: SparkJob, watch: Callable[[float, float],
                 readings, events = copy.recorded()
                 if history is not None:
                     take_snapshot(copy.history, history)
-                return Recording(readings=readings, events=events, terms=Terms.of(copy.spec), start_s=start_s, end_s=start_s + length_s(load))
+                return Recording(readings=readings, events=events, terms=Terms.of(copy.spec), start_s=start_s, end_s=start_s + load.lasts_s)
     raise RuntimeError(f"a copy of {plant.spec.name} took longer than {LEADS_S[-1]:g} s to start")
 
 
 def drive(copy: Copy, cell: Cell, start_s: float, lead_s: float, clock: Clock, watch: Callable[[float, float], None]) -> None:
     """Inject the faults of a cell at their times, and return when its workload is over."""
-    first_s, end_s = cell.load.time_s[0], start_s + length_s(cell.load)
+    first_s, end_s = cell.load.time_s[0], start_s + cell.load.lasts_s
     strikes = [(start_s + fault.at_s - first_s, fault) for fault in sorted(cell.faults, key=lambda fault: fault.at_s)]
     for until_s, fault in (*strikes, (end_s, None)):
         while (now_s := clock.now_s()) < until_s:
@@ -218,10 +218,6 @@ def drive(copy: Copy, cell: Cell, start_s: float, lead_s: float, clock: Clock, w
             clock.wait(min(WATCH_S, until_s - now_s))
         if fault is not None:
             copy.faults.inject(fault)
-
-
-def length_s(load: Arrivals) -> float:
-    return load.last_s - load.time_s[0]
 
 
 def reported(cell: Cell, run: Recording) -> RunReport:

@@ -13,7 +13,7 @@ from penstock.core.domain.units import duration_words
 from penstock.core.models.capacity.batch_law import waves
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.outage import recovery_s
-from penstock.core.models.usage import ASAP_S
+from penstock.core.models.usage import batch_may_take_s
 from penstock.core.report.run_report import RunReport
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Settings
@@ -55,15 +55,10 @@ def capacities(settings: Settings, promises: Promises, most: int) -> FloatArray:
     """Return the capacity in rows/s of 1 to `most` executors; more executors never have less."""
     numbers = range(1, most + 1)
     if isinstance(settings, MicroBatchSettings):
-        found = [settings.law.capacity_rows_per_s(executors, batch_may_take_s(settings, promises)) for executors in numbers]
+        found = [settings.law.capacity_rows_per_s(executors, batch_may_take_s(settings.interval_s, promises)) for executors in numbers]
     else:
         found = [settings.capacity_rows_per_s * executors for executors in numbers]
     return np.asarray(np.maximum.accumulate(found), dtype=np.float64)
-
-
-def batch_may_take_s(settings: MicroBatchSettings, promises: Promises) -> float:
-    """Return how long a batch may take: the interval, or without one half of the promised latency, as a row waits as long as its batch takes."""
-    return settings.interval_s or (ASAP_S if promises.latency_p95_s is None else promises.latency_p95_s / 2)
 
 
 def needed_executors(readings: Sequence[Reading], capacity: Mapping[str, FloatArray]) -> Needed:
@@ -94,7 +89,7 @@ def why_beyond(costs: Mapping[str, Settings], promises: Promises) -> str:
     for name, settings in costs.items():
         if not isinstance(settings, MicroBatchSettings):
             continue
-        may_take_s = batch_may_take_s(settings, promises)
+        may_take_s = batch_may_take_s(settings.interval_s, promises)
         if settings.overhead_s >= may_take_s:
             said.append(f"a batch of {name} takes {duration_words(settings.overhead_s)} without any row, and may take {duration_words(may_take_s)}")
         else:
@@ -157,7 +152,7 @@ def recovery_at(found: Calibrated, reading: Reading, promises: Promises, follow_
 def capacity_alone(settings: Settings, executors: int, promises: Promises) -> float:
     """Return the capacity in rows/s of the executors for one query alone."""
     if isinstance(settings, MicroBatchSettings):
-        return replace(settings.law, limit_rows=None).capacity_rows_per_s(executors, batch_may_take_s(settings, promises))
+        return replace(settings.law, limit_rows=None).capacity_rows_per_s(executors, batch_may_take_s(settings.interval_s, promises))
     return settings.capacity_rows_per_s * executors
 
 
@@ -165,7 +160,7 @@ def recovery_of(query: CalibratedQuery, left: float, executors: int, at_s: float
     """Return the seconds until a query has recovered with a share `left` of the executors."""
     arrivals, settings = query.arrivals.between(at_s, at_s + follow_s), query.settings
     if isinstance(settings, MicroBatchSettings):
-        interval_s = batch_may_take_s(settings, promises)
+        interval_s = batch_may_take_s(settings.interval_s, promises)
         outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, interval_s=interval_s, executors=executors, lag_rows=lag_rows)
         return recovery_by_batches_s(replace(settings.law, row_s=settings.law.row_s / left), arrivals, outage)
     return recovery_s(arrivals, at_s, left * settings.capacity_rows_per_s * executors, settings.interval_s, settings.downtime_s, lag_rows)

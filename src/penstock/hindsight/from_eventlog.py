@@ -10,11 +10,11 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.core.monitor.observe import Memory, observe
-from penstock.core.report.shadow import SILENT_S
 from penstock.eventlog.bytes import Read
 from penstock.eventlog.log_files import EventLog
 from penstock.eventlog.logged_query import Rhythm
 from penstock.eventlog.observed import LoggedApplication, observations
+from penstock.simulator.from_history import SILENT_S
 from penstock.simulator.sharing import Scheduler
 
 MOST_EXECUTORS = 64

@@ -19,7 +19,7 @@ from penstock.core.knowledge.terms import Terms
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import policy_of
-from penstock.core.report.run_report import RunReport, run_report
+from penstock.core.report.run_report import RunReport, run_report, usual_s
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.graph import QueryGraph, Simulable
@@ -106,10 +106,7 @@ def calibrated_by(
 
 def config_of(readings: Sequence[Reading]) -> Config:
     """Return a configuration with the median time between two readings, as a history does not have its settings."""
-    apart_s = np.diff([reading.at_s for reading in readings])
-    apart_s = apart_s[apart_s > 0]
-    usual_s = float(np.median(apart_s)) if len(apart_s) else Config().reading_interval_s
-    return Config(reading_interval_s=min(max(usual_s, SHORTEST_INTERVAL_S), LONGEST_INTERVAL_S))
+    return Config(reading_interval_s=min(max(usual_s(readings) or Config().reading_interval_s, SHORTEST_INTERVAL_S), LONGEST_INTERVAL_S))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +208,7 @@ def simulate_likely(
     """Return the runs of all policies, and by policy the average executors with the interval by the likely settings, if there are any."""
     last = of_last(setup)
     engines = () if not likely else tuple(likely) if last is setup else (setup.engine, *likely)
-    whole_s, last_s = (len(policies) * (each.load.last_s - each.load.time_s[0]) for each in (setup, last))
+    whole_s, last_s = (len(policies) * each.load.lasts_s for each in (setup, last))
 
     def part(before_s: float) -> Progress:
         return lambda done_s, _: progress(before_s + done_s, whole_s + len(engines) * last_s)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.core.models.capacity.extrapolation import quiet
+from penstock.core.models.capacity.extrapolation import peak, quiet, total
 from penstock.core.models.capacity.job_capacity import JobCapacity, Method
 from penstock.core.models.capacity.worker_readings import WorkersReading, warm_ups, without
 from penstock.core.models.estimate import Estimate
@@ -63,7 +63,7 @@ def saturated(path: Path) -> list[Measured]:
     readings = read_workers(path, columns={"utilization": "cpu"}).readings
     third = len(readings) // 3
     first, rest = readings[:third], readings[third:]
-    busiest = float(np.mean([max(worker.utilization for worker in reading.workers) for reading in rest]))
+    busiest = float(np.mean([peak(reading) for reading in rest]))
     skew = JobCapacity().learn(readings).skew()
     law, paper = (error_of(method, readings, 1.0, mean_throughput(readings)) for method in METHODS)
     law_of_rest, paper_of_rest = (error_of(method, first, busiest, mean_throughput(rest)) for method in METHODS)
@@ -87,4 +87,4 @@ def error_of(method: Method, seen: Sequence[WorkersReading], at_utilization: flo
 
 
 def mean_throughput(readings: Sequence[WorkersReading]) -> float:
-    return float(np.mean([sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in readings]))
+    return float(np.mean([total(reading) for reading in readings]))

@@ -7,12 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.event import Event
-from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.experiments.cell import LEADS_S, Cell, Chosen, SparkJob, record_on_spark
+from penstock.experiments.cell import LEADS_S, Cell, Chosen, Recording, SparkJob, record_on_spark
 from penstock.selftest.spark_runs import workload_folder
 
 Span = tuple[float, float]
@@ -85,14 +82,10 @@ WAVE_SHARE = 0.85
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    readings: tuple[Reading, ...]
-    events: tuple[Event, ...]
-    terms: Terms
-    start_s: float
-    """When the wave began, and the policy to decide."""
+class Recorded(Recording):
+    """A recording of a wave of load; `stolen` is when CPU steal makes the latency useless."""
+
     stolen: tuple[Span, ...] = ()
-    """When CPU steal makes the latency useless."""
 
     def stolen_s(self, from_s: float) -> float:
         """Return the seconds of CPU steal since a time."""
@@ -115,7 +108,7 @@ def recorded_run(seconds: float, highest: float, history: Path, progress: Callab
         plant = SparkJob(spec=spec)
         cell = Cell(workload=wave(seconds, highest), plant=plant, configuration=Configuration(executors=spec.limits.first), policy=policy)
         run = record_on_spark(cell, plant, watch, history)
-    return Recorded(readings=run.readings, events=run.events, terms=run.terms, start_s=run.start_s, stolen=stolen_spans(spent))
+    return Recorded(readings=run.readings, events=run.events, terms=run.terms, start_s=run.start_s, end_s=run.end_s, stolen=stolen_spans(spent))
 
 
 def slower(toml: str) -> str:

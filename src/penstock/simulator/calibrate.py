@@ -15,13 +15,13 @@ from penstock.core.domain.trigger import Plant
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.report.shadow import SILENT_S
 from penstock.simulator.calibrate_batches import batch_settings, whole_batches
 from penstock.simulator.calibrate_flow import flow_beside, flow_settings
 from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Found
 from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.from_history import (
     LONGEST,
+    SILENT_S,
     Rescale,
     Seen,
     arrivals_of,

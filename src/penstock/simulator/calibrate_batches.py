@@ -12,7 +12,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
-from penstock.core.models.estimate import NotReady
+from penstock.core.models.estimate import SIGMA_PER_MAD, NotReady
 from penstock.core.models.usage import ASAP_S
 from penstock.simulator.calibrated import Found
 from penstock.simulator.engine_settings import MicroBatchSettings
@@ -23,8 +23,6 @@ Sample = tuple[Reading, QueryReading, BatchMeasured]
 
 WARM_UPS_S = (60.0, 30.0, 15.0, 0.0)
 """Readings in this time after a disturbance are left out; the next shorter time is used if nothing is left."""
-TO_SIGMA = 1.4826
-"""From a median deviation to a standard deviation, for normal noise."""
 
 
 def batch_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescale], up_s: float | None = None) -> Found:
@@ -136,4 +134,4 @@ def noise_of(law: BatchLaw, measured: Sequence[Sample]) -> float:
         return 0.0
     residuals = [math.log(batch.duration_s / law.duration_s(batch.rows, batch.executors)) for *_, batch in warm]
     middle = median(residuals)
-    return TO_SIGMA * median(abs(each - middle) for each in residuals) * math.sqrt(median(query.batches for _, query, _ in warm))
+    return SIGMA_PER_MAD * median(abs(each - middle) for each in residuals) * math.sqrt(median(query.batches for _, query, _ in warm))

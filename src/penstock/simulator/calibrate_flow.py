@@ -16,7 +16,8 @@ from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.simulator.calibrated import Found, Settings
 from penstock.simulator.engine_settings import ContinuousSettings
-from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
+from penstock.simulator.fluid import FULLEST
+from penstock.simulator.from_history import Rescale, Seen, median_of, restarted_after_s, usual_plan, usual_took_s
 
 BALANCED = 0.05
 """Capacities of workers that vary by less than this are equal: the rest is noise of the measurement."""
@@ -68,14 +69,9 @@ def base_of(seen: Seen, usual: ContinuousSettings) -> float:
     bases_s = []
     for reading, query in seen:
         if query.latency is not None and query.throughput_rows_per_s is not None and query.excess_lag_rows == 0 and reading.executors_running > 0:
-            utilization = min(0.95, query.throughput_rows_per_s / reading.executors_running / usual.capacity_rows_per_s)
+            utilization = min(FULLEST, query.throughput_rows_per_s / reading.executors_running / usual.capacity_rows_per_s)
             bases_s.append(query.latency.p50_s - usual.queue_s * utilization / (1 - utilization))
     return max(0.0, median(bases_s)) if bases_s else usual.base_s
-
-
-def median_of(values: Iterable[float]) -> float | None:
-    known = list(values)
-    return median(known) if known else None
 
 
 def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[float, float, tuple[float, ...], list[str]]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.core.domain.job_spec import PROMISED_SHARE, Promises
 from penstock.core.domain.reading import Quantiles
+from penstock.core.monitor.latency import quantiles_of
 from penstock.core.report.run_report import OFTEN, Recovery, RunReport, Span, violation_of
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.ground_truth import Record
@@ -47,19 +48,13 @@ def with_waiting(latency_s: FloatArray, rows: FloatArray, age_s: FloatArray, wai
 
 
 def quantiles(latency_s: FloatArray, rows: FloatArray) -> tuple[Quantiles | None, float | None]:
-    """Return quantiles and mean, weighted by rows; a quantile is the least latency that this share of the rows do not exceed.
+    """Return quantiles and mean, weighted by rows; None without rows.
 
     >>> quantiles(np.array([0.3, 0.1]), np.array([10.0, 90.0]))
     (Quantiles(p50_s=0.1, p95_s=0.3, p99_s=0.3), 0.12)
     """
     total = float(rows.sum())
-    if total <= 0:
-        return None, None
-    order = np.argsort(latency_s)
-    up_to = np.cumsum(rows[order])
-    places = np.minimum(np.searchsorted(up_to, np.array([0.5, 0.95, 0.99]) * up_to[-1]), len(order) - 1)
-    p50_s, p95_s, p99_s = latency_s[order][places].tolist()
-    return Quantiles(p50_s=p50_s, p95_s=p95_s, p99_s=p99_s), float(latency_s @ rows) / total
+    return (quantiles_of(latency_s, rows), float(latency_s @ rows) / total) if total > 0 else (None, None)
 
 
 def within(latency_s: FloatArray, rows: FloatArray, age_s: FloatArray, waits: FloatArray, promised_s: float | None) -> float | None:

@@ -13,6 +13,8 @@ SLIVER_ROWS = 1e-3
 """A smaller lag is a rounding error."""
 LEAST_CAPACITY = 1e-9
 """Rows/s, to divide by where other queries take the whole capacity."""
+FULLEST = 0.95
+"""The highest utilisation in the formula of the queue, which is infinite at 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,7 +85,7 @@ def latency_s(flow: Flow, capacity_rows_per_s: FloatArray, paused_s: FloatArray,
 
     The capacity is what other queries leave of the executors. A pause p in a second delays its rows, and those behind them, by p^2 / 2 / (1 - u) on average.
     """
-    utilization = np.minimum(0.95, flow.finished_rows / np.maximum(capacity_rows_per_s, LEAST_CAPACITY))
+    utilization = np.minimum(FULLEST, flow.finished_rows / np.maximum(capacity_rows_per_s, LEAST_CAPACITY))
     queued_s = (settings.queue_s * utilization + paused_s**2 / 2) / (1 - utilization)
     return np.where(flow.finished_rows > 0, settings.base_s + queued_s + flow.wait_s, 0.0)
 

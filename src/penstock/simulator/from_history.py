@@ -15,10 +15,11 @@ from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Plant, Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.report.shadow import SILENT_S
 
 Seen = list[tuple[Reading, QueryReading]]
 """Readings in the order of time, with one query of each."""
+SILENT_S = 600.0
+"""Readings further apart were not of a running job."""
 LONGEST = 3.0
 """A reading covers the time since the one before it, but at most this many reading intervals."""
 
@@ -49,14 +50,17 @@ def rescales(events: Iterable[Event]) -> tuple[Rescale, ...]:
 
 def usual_took_s(rescales: Iterable[Rescale], *, grows: bool) -> float | None:
     """Return the median duration of rescales in one direction; None if there was none."""
-    took_s = [each.took_s for each in rescales if each.grows == grows]
-    return median(took_s) if took_s else None
+    return median_of(each.took_s for each in rescales if each.grows == grows)
 
 
 def restarted_after_s(events: Iterable[Event], query: str) -> float | None:
     """Return the median downtime of a query after a failure; None if it never failed."""
-    down_s = [event.downtime_s for event in events if isinstance(event, QueryRestarted) and event.query == query]
-    return median(down_s) if down_s else None
+    return median_of(event.downtime_s for event in events if isinstance(event, QueryRestarted) and event.query == query)
+
+
+def median_of(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return median(known) if known else None
 
 
 def busiest_query(readings: Sequence[Reading], only: Plant | None = None) -> str:
@@ -138,18 +142,13 @@ def recorded_faults(readings: Sequence[Reading], queries: Sequence[str]) -> tupl
     for before, after in pairwise(readings):
         goes_on, at_s = after.uptime_s >= before.uptime_s, after.at_s - (after.since_disturbance_s or 0.0)
         if goes_on:
-            found += [Fault(at_s=at_s)] * (executors_lost(after) - executors_lost(before))
+            found += [Fault(at_s=at_s)] * (after.failures - after.query_failures - before.failures + before.query_failures)
         for name in queries:
             counted, before_that = failures_of(after, name), known[name]
             if goes_on and counted is not None and before_that is not None:
                 found += [Fault(at_s=at_s, kind="restart", query=name if len(queries) > 1 else None)] * (counted - before_that)
             known[name] = counted if counted is not None or not goes_on else before_that
     return tuple(found)
-
-
-def executors_lost(reading: Reading) -> int:
-    """Return the failures of the job that are not of its queries."""
-    return reading.failures - sum(query.failures for query in reading.queries)
 
 
 def failures_of(reading: Reading, name: str) -> int | None:

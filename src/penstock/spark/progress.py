@@ -1,24 +1,23 @@
 """Spark's progress reports: parsed, and handed to the query they belong to as soon as a batch commits."""
 
 import json
-import re
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, ClassVar
 
 from pyspark import SparkContext
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from penstock.core.domain.reading import IN_TASKS
-from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES, ArrivalSample, BatchFact, ExecutorShare, StageFact
+from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES, ArrivalSample, BatchFact, StageFact
+from penstock.eventlog.lines import BATCH, wall_s
+from penstock.eventlog.logged_query import Share, stage_fact
 from penstock.ports import Clock
 
 OBSERVED = "penstock_source_"
-_BATCH = re.compile(r"\bbatch = (\d+)\s*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +40,9 @@ class Progress:
     steady_minus_wall_s: float = 0.0
 
 
-def wall_seconds(timestamp: str) -> float:
-    return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
-
-
 def parse_progress(report: Mapping[str, Any]) -> Progress:
     parts = {name: milliseconds / 1000 for name, milliseconds in report["durationMs"].items()}
-    started = wall_seconds(report["timestamp"])
+    started = wall_s(report["timestamp"])
     states = report.get("stateOperators") or []
     return Progress(
         run_id=str(report["runId"]), batch_id=int(report["batchId"]), started_wall_s=started, committed_wall_s=started + parts.get("triggerExecution", 0.0),
@@ -72,24 +67,19 @@ def parse_arrivals(observed: Mapping[str, Any]) -> tuple[ArrivalSample, ...]:
 
 def batch_of_job(job: Mapping[str, Any]) -> int | None:
     """Return the batch of a Spark job, from the description that Structured Streaming gives it."""
-    found = _BATCH.search(job.get("description") or "")
+    found = BATCH.search(job.get("description") or "")
     return int(found[1]) if found else None
 
 
 def parse_stage(position: int, shares: Mapping[str, Mapping[str, Any]]) -> StageFact:
-    read = sum(share["inputRecords"] for share in shares.values())
-    return StageFact(
-        position=position,
-        name="source" if read else f"after shuffle {position}" if position else "first",
-        tasks=sum(share["succeededTasks"] for share in shares.values()),
-        run_time_s=sum(share["taskTime"] for share in shares.values()) / 1000,
-        rows=sum(share["inputRecords"] + share["shuffleReadRecords"] for share in shares.values()),
-        reads_source=read > 0,
-        shares=tuple(
-            ExecutorShare(executor_id=executor_id, task_time_s=share["taskTime"] / 1000, rows=share["inputRecords"])
-            for executor_id, share in sorted(shares.items())
-        ),
-    )
+    """Return a stage from the summaries of its executors in Spark's REST API."""
+    known = {
+        executor_id: Share(
+            run_time_s=each["taskTime"] / 1000, source_rows=each["inputRecords"], shuffle_rows=each["shuffleReadRecords"], tasks=each["succeededTasks"]
+        )
+        for executor_id, each in shares.items()
+    }
+    return stage_fact(position, known)
 
 
 def batch_fact(progress: Progress, *, rows: float | None, stages: Sequence[StageFact]) -> BatchFact:

@@ -15,7 +15,7 @@ from penstock.core.policies.registry import PROFILED
 from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
-from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import QueryGraph, Simulable, configured
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
@@ -37,12 +37,12 @@ class Setup:
 
     @property
     def is_continuous(self) -> bool:
-        return self.engine.is_continuous if isinstance(self.engine, QueryGraph) else isinstance(self.engine, ContinuousSettings)
+        return QueryGraph[Any].of(self.engine).is_continuous
 
 
 def with_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fault] = ()) -> Autopilot:
     """Return the autopilot with the downtimes of this engine by kind; a failure costs detection and a restart or, in micro-batches, a retry of tasks."""
-    settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
+    settings = QueryGraph[Any].of(engine).queries[0].settings
     detection_s = settings.timeout_s if any(fault.kind == "freeze" for fault in faults) else 0.0
     known_s = {"rescale_up": settings.up_s, "rescale_down": settings.down_s}
     if isinstance(settings, MicroBatchSettings):
@@ -53,13 +53,12 @@ def with_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fau
 
 def noticed_after_s(engine: Simulable, fault: FaultKind) -> float:
     """Return the seconds from a fault until a reading counts it: in micro-batches a frozen executor is lost only after the timeout."""
-    settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
+    settings = QueryGraph[Any].of(engine).queries[0].settings
     return settings.timeout_s if fault == "freeze" and isinstance(settings, MicroBatchSettings) else 0.0
 
 
 def declared_of(setup: Setup) -> Configuration:
-    queries = setup.engine.queries if isinstance(setup.engine, QueryGraph) else ()
-    each: list[Any] = [query.settings for query in queries] or [setup.engine]
+    each = [query.settings for query in QueryGraph[Any].of(setup.engine).queries]
     declared = {one.query: QueryConfiguration(trigger=one.trigger, rate_limit_rows_per_s=one.rate_limit_rows_per_s) for one in each}
     return Configuration(executors=setup.terms.limits.first, queries=declared)
 

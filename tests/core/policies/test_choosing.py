@@ -9,7 +9,7 @@ from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import OwnMemory, Wanted
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.policies.choosing import Refuse, allowed, decided, executors_filled, keep, smallest, stabilised, tasks_at_once, wanted_within
+from penstock.core.policies.choosing import Refuse, decided, executors_filled, keep, smallest, stabilised, tasks_at_once, wanted_within
 from penstock.runtime.fakes import blank_reading
 
 STEP = OwnMemory(numbers={"step": 2.0})
@@ -55,7 +55,7 @@ def test_without_a_load_or_any_capacity_the_executors_stay() -> None:
 
 def test_executors_beyond_the_limits_are_the_limit() -> None:
     seen = assessed(limits=Limits(min_executors=2, max_executors=6))
-    assert [allowed(seen, executors) for executors in (0, 2, 5, 6, 9)] == [2, 2, 5, 6, 6]
+    assert [seen.limits.nearest(executors) for executors in (0, 2, 5, 6, 9)] == [2, 2, 5, 6, 6]
 
 
 def query(name: str, *tasks: float) -> QueryReading:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from penstock.core.analyze.capacities import capacities, paced, t_max_of, table_of
+from penstock.core.analyze.capacities import batch_laws, capacities, paced, t_max_of, table_of
 from penstock.core.analyze.forecasts import arrivals_of
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.disturbance import RESCALES, SURVIVED, DisturbanceKind
@@ -16,7 +16,6 @@ from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.steering import Schedule
 from penstock.core.knowledge.terms import Terms
-from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.latency_table import LatencyTable
@@ -40,7 +39,8 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
     rate = peak_until(forecast, until_s, load) if needs & {"latency", "profile"} else None
     if rate is not None:
         queries = with_latencies(queries, learnt, reading, executors, rate)
-    t_max = t_max_of(learnt, reading, executors, interval_s) if "profile" in needs else {}
+    laws = batch_laws(queries) if plant == "micro_batch" else None
+    t_max = t_max_of(learnt, reading, laws, executors, interval_s) if "profile" in needs else {}
     since_rescale_s = None if schedule.rescaled_s is None else by_readings(at_s - schedule.rescaled_s, terms.config.reading_interval_s)
     return Assessment(
         at_s=at_s,
@@ -59,7 +59,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
         capacities=capacities(learnt.capacity, executors, interval_s) if needs & {"capacity", "regression"} else {},
-        batch_laws=batch_laws(queries) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
+        batch_laws=laws if needs & {"capacity", "regression"} else None,
         t_max=t_max,
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
@@ -128,12 +128,6 @@ def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
     known = {kind: downtimes.predict(kind) for kind in KINDS}
     values = {kind: each.value for kind, each in known.items() if isinstance(each, Estimate)}
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
-
-
-def batch_laws(queries: Sequence[QueryAssessment]) -> LikelyLaws | None:
-    """Return the law of the batches of a job with a single query; None while it is not known."""
-    laws = queries[0].cost.laws() if len(queries) == 1 and queries[0].cost is not None else None
-    return laws if isinstance(laws, LikelyLaws) else None
 
 
 KINDS: tuple[DisturbanceKind, ...] = (*SURVIVED, *RESCALES, "reconfiguration")
@@ -207,8 +201,7 @@ def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float
     """Return the largest rate expected before a time, with bounds that hold for all rates until then; the load without a forecast."""
     if forecast is None:
         return None if load_rows_per_s is None else Estimate.exactly(load_rows_per_s)
-    steps = max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))
-    soon = replace(forecast, mean=forecast.mean[:steps], paths=tuple(path[:steps] for path in forecast.paths))
+    soon = forecast.first(max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s)))
     peak, low, high = max(soon.mean), min(soon.at(LOW_LEVEL)), max(soon.at(HIGH_LEVEL))
     return Estimate(value=peak, low=max(0.0, min(peak, low)), high=max(peak, high))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment, QueryAssessment
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.arrays import Flags
 from penstock.core.models.capacity.batch_law import LikelyLaws, capacities_by_laws, least_alike
@@ -56,7 +56,7 @@ def bounded(capacities: Estimates) -> Estimates:
     return replace(capacities, high=np.minimum(capacities.high, MOST_TIMES * capacities.value))
 
 
-def t_max_of(learnt: Learnt, reading: Reading, executors: Sequence[int], interval_s: float) -> dict[int, Estimate]:
+def t_max_of(learnt: Learnt, reading: Reading, laws: LikelyLaws | None, executors: Sequence[int], interval_s: float) -> dict[int, Estimate]:
     """Return Phoebe's T_max by executors: where tasks run all the time a line or a power law (sec. III-D), at the pace that the job was seen to have.
 
     Of micro-batches their law as soon as it is known; before that the profile's curve over executors that differ in waves, as those that do not carry the
@@ -66,11 +66,16 @@ def t_max_of(learnt: Learnt, reading: Reading, executors: Sequence[int], interva
         return {each: answer.times(learnt.pace.share) for each in executors if isinstance(answer := learnt.t_max.predict(each), Estimate)}
     if not learnt.t_max.seen:
         return {}
-    laws = learnt.capacity.by_batches.laws() if learnt.capacity.by_batches else None
-    if isinstance(laws, LikelyLaws) and laws.best.row_s > 0.0:
+    if laws is not None and laws.best.row_s > 0.0:
         found = capacities_by_laws(laws, executors, interval_s)
         return by_executors(executors, bounded(found), np.isfinite(found.value))
     return by_waves(learnt.t_max, executors, tasks_of(reading), slots_of(reading))
+
+
+def batch_laws(queries: Sequence[QueryAssessment]) -> LikelyLaws | None:
+    """Return the law of the batches of a job with a single query; None while it is not known."""
+    laws = queries[0].cost.laws() if len(queries) == 1 and queries[0].cost is not None else None
+    return laws if isinstance(laws, LikelyLaws) else None
 
 
 def by_waves(t_max: CapacityByExecutors, executors: Sequence[int], tasks: int | None, slots_each: int) -> dict[int, Estimate]:

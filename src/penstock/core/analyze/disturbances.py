@@ -14,7 +14,7 @@ from penstock.core.knowledge.steering import Applied
 from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
-from penstock.core.models.estimate import Estimate, combined_bounds
+from penstock.core.models.estimate import Estimate, combined
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.downtime import DowntimeSeen
@@ -54,7 +54,7 @@ def failure_in(learnt: Learnt, reading: Reading) -> Failure | None:
     """Return the failure that this reading is the first to count: of a query where one failed, else of an executor."""
     if reading.failures <= learnt.failures:
         return None
-    of_queries = sum(query.failures for query in reading.queries) > learnt.query_failures
+    of_queries = reading.query_failures > learnt.query_failures
     return Failure(
         kind="query_restart" if of_queries else "executor_loss", at_s=reading.at_s - (reading.since_disturbance_s or 0.0), number=learnt.failure_number + 1
     )
@@ -63,8 +63,8 @@ def failure_in(learnt: Learnt, reading: Reading) -> Failure | None:
 def knowing_failure(learnt: Learnt, reading: Reading, failure: Failure | None, unseen_s: float) -> Learnt:
     """Return models with the counts of this reading and its failure; an anomaly that began within `unseen_s` of the failure is the same disturbance."""
     health = learnt.health.disturbed(failure.at_s, failure.kind, cause=failure.cause, same_within_s=unseen_s) if failure else learnt.health
-    number, of_queries = learnt.failure_number if failure is None else failure.number, sum(query.failures for query in reading.queries)
-    return replace(learnt, health=health, failures=reading.failures, query_failures=of_queries, failure_number=number)
+    number = learnt.failure_number if failure is None else failure.number
+    return replace(learnt, health=health, failures=reading.failures, query_failures=reading.query_failures, failure_number=number)
 
 
 def is_calm(health: RecoveryWatch, at_s: float, interval_s: float) -> bool:
@@ -190,8 +190,7 @@ def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Es
     def asked(arrivals: Arrivals, at_s: float) -> Estimate:
         expected = laws.estimate(lambda law: after_s(law, arrivals, downtime.value))
         by_downtime = [after_s(laws.best, arrivals, each) for each in (downtime.low, downtime.high)]
-        low, high = combined_bounds(expected.value, (expected.low, expected.high), (min(by_downtime), max(by_downtime)))
-        return Estimate(value=expected.value, low=low, high=high)
+        return combined(expected.value, (expected.low, expected.high), (min(by_downtime), max(by_downtime)))
 
     return asked
 

@@ -45,9 +45,7 @@ def from_now(forecast: Forecast, at_s: float, horizon_s: float) -> Forecast:
     Forecast(start_s=70.0, step_s=10.0, mean=(6.0,), levels=(0.5,), paths=((6.0,),), shares=())
     """
     over = math.floor((at_s - forecast.start_s) / forecast.step_s + ROUNDING_S)
-    left = forecast.later(min(max(0, over), len(forecast.mean) - 1))
-    steps = max(1, round(horizon_s / forecast.step_s))
-    return replace(left, mean=left.mean[:steps], paths=tuple(path[:steps] for path in left.paths))
+    return forecast.later(min(max(0, over), len(forecast.mean) - 1)).first(max(1, round(horizon_s / forecast.step_s)))
 
 
 def points_since(series: Series, since_s: float) -> list[tuple[float, float]]:

@@ -134,5 +134,4 @@ def rate_before(series: Series, end_s: float) -> float | None:
     >>> rate_before(Series(first=2, sums=(10.0, 0.0, 9.0), counts=(2, 0, 1)), 30.0), rate_before(Series(), 30.0)
     (5.0, None)
     """
-    place = math.floor(end_s / series.step_s - 0.5) - series.first
-    return series.sums[place] / series.counts[place] if 0 <= place < len(series.sums) and series.counts[place] else None
+    return series.rate_in(math.floor(end_s / series.step_s - 0.5))

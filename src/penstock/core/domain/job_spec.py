@@ -61,6 +61,10 @@ class Limits:
     def first(self) -> int:
         return self.max_executors if self.start_executors is None else self.start_executors
 
+    def nearest(self, executors: int) -> int:
+        """Return the number itself, or the limit that it lies beyond."""
+        return min(max(executors, self.min_executors), self.max_executors)
+
     def at_least(self, executors: int) -> Self:
         """Return these limits with at least this minimum, but not above the maximum.
 

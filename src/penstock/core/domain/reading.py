@@ -153,6 +153,11 @@ class Reading:
         held, slots = sum(query.slots_held for query in self.queries), min((executor.slots for executor in self.executors), default=1)
         return ceil(held / max(1, slots))
 
+    @property
+    def query_failures(self) -> int:
+        """Failures of its queries; the others are losses of executors."""
+        return sum(query.failures for query in self.queries)
+
     def has_work_for(self, seconds: float) -> bool:
         """Return whether the excess lag is at least this many seconds of work at the present throughput; False if that is unknown."""
         waiting, done = self.excess_lag_rows, self.throughput_rows_per_s

@@ -17,6 +17,8 @@ LOW_LEVEL, HIGH_LEVEL = round((1 - COVERAGE) / 2, 9), round((1 + COVERAGE) / 2, 
 """The quantiles that `low` and `high` are."""
 NORMAL_REACH = NormalDist().inv_cdf(HIGH_LEVEL)
 """Standard deviations from a value to either bound, where errors are normal and their spread is known."""
+SIGMA_PER_MAD = 1.4826
+"""From a median deviation to a standard deviation, for normal noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +143,14 @@ def _reach(freedom: float) -> float:
     return float(stdtrit(max(1.0, freedom), HIGH_LEVEL))
 
 
-def combined_bounds(value: float, *causes: tuple[float, float]) -> tuple[float, float]:
-    """Return the bounds of a value above 0 from those of independent causes: on each side, the root of the sum of squares of their distances.
+def combined(value: float, *causes: tuple[float, float]) -> Estimate:
+    """Return a value above 0 with the bounds of independent causes: on each side, the root of the sum of squares of their distances.
 
-    >>> combined_bounds(100.0, (70.0, 103.0), (60.0, 104.0))
-    (50.0, 105.0)
+    >>> combined(100.0, (70.0, 103.0), (60.0, 104.0))
+    Estimate(value=100.0, low=50.0, high=105.0)
     """
     if value == math.inf:
-        return min(low for low, _ in causes), math.inf
+        return Estimate(value=value, low=min(low for low, _ in causes), high=math.inf)
     below = math.hypot(*(max(0.0, value - low) for low, _ in causes))
     above = math.hypot(*(max(0.0, high - value) for _, high in causes))
-    return max(0.0, value - below), value + above
+    return Estimate(value=value, low=max(0.0, value - below), high=value + above)

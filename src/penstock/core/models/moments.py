@@ -97,6 +97,10 @@ class PairedMoments(_Moments[float]):
         """Standard deviation of x; 0 without pairs."""
         return float(np.sqrt(self.m2_x / self.count)) if self.count > 0.0 else 0.0
 
+    def leverage(self, x: Number) -> Number:
+        """Variance of the least-squares line at x, over that of y around it."""
+        return 1.0 / self.count + (x - self.mean_x) ** 2 / self.m2_x
+
     def unexplained_y(self) -> float:
         """Variance of y around its least-squares line on x, with two degrees of freedom less; 0 with too few pairs."""
         explained = self.c_xy * self.c_xy / self.m2_x if self.m2_x > 0.0 else 0.0

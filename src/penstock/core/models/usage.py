@@ -122,9 +122,13 @@ def most_rows(query: QueryReading) -> float:
 
 
 def interval_of(reading: Reading, promises: Promises) -> float:
-    """Return the longest interval between two commits, in seconds; a trigger without one counts as half the promised latency: the wait and the batch."""
-    asap_s = ASAP_S if promises.latency_p95_s is None else promises.latency_p95_s / 2
-    return max((query.trigger.interval_s or asap_s for query in reading.queries), default=asap_s)
+    """Return the longest interval between two commits, in seconds."""
+    return max((batch_may_take_s(query.trigger.interval_s, promises) for query in reading.queries), default=batch_may_take_s(0.0, promises))
+
+
+def batch_may_take_s(interval_s: float, promises: Promises) -> float:
+    """Return how long a batch may take: the interval, or without one half of the promised latency, as a row waits as long as its batch takes."""
+    return interval_s or (ASAP_S if promises.latency_p95_s is None else promises.latency_p95_s / 2)
 
 
 def share_of(query: QueryReading, reading: Reading) -> float:

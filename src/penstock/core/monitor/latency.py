@@ -69,10 +69,17 @@ def recent_outputs(earlier: Outputs, at_s: float, new: Sequence[OutputSample], w
     return tuple(each for each in heard if newest_s - each[1].wall_s <= window_s)
 
 
+def quantiles_of(latency_s: Floats, rows: Floats) -> Quantiles:
+    """Return quantiles, weighted by rows; a quantile is the least latency that this share of the rows do not exceed."""
+    order = np.argsort(latency_s)
+    up_to = np.cumsum(rows[order])
+    places = np.minimum(np.searchsorted(up_to, np.array([0.5, 0.95, 0.99]) * up_to[-1]), len(order) - 1)
+    p50_s, p95_s, p99_s = latency_s[order][places].tolist()
+    return Quantiles(p50_s=p50_s, p95_s=p95_s, p99_s=p99_s)
+
+
 def latency_of_outputs(samples: Sequence[OutputSample]) -> tuple[Quantiles | None, float | None]:
     """Quantiles of the latencies, each weighted by the records it stands for, and the clock skew if some result was written before its input arrived.
-
-    A quantile is the least latency that the given share of the records do not exceed.
 
     >>> seen = [OutputSample(wall_s=9.0, latency_s=latency_s, rows=rows) for latency_s, rows in ((0.03, 90), (0.05, 8), (1.2, 2))]
     >>> latency_of_outputs(seen)
@@ -80,12 +87,8 @@ def latency_of_outputs(samples: Sequence[OutputSample]) -> tuple[Quantiles | Non
     >>> latency_of_outputs([*seen, OutputSample(wall_s=9.0, latency_s=-2.0, rows=1)])
     (None, 2.0)
     """
-    known = sorted((sample.latency_s, sample.rows) for sample in samples if sample.rows > 0)
-    if not known:
-        return None, None
-    if known[0][0] < -SKEW_TOLERANCE_S:
-        return None, -known[0][0]
-    up_to = np.cumsum([rows for _, rows in known])
-    places = np.searchsorted(up_to, np.array([0.5, 0.95, 0.99]) * up_to[-1])
-    p50, p95, p99 = (round(max(0.0, known[place][0]), 6) for place in places)
-    return Quantiles(p50_s=p50, p95_s=p95, p99_s=p99), None
+    known = [sample for sample in samples if sample.rows > 0]
+    earliest = min((sample.latency_s for sample in known), default=0.0)
+    if not known or earliest < -SKEW_TOLERANCE_S:
+        return None, -earliest if known else None
+    return quantiles_of(np.array([round(max(0.0, sample.latency_s), 6) for sample in known]), np.array([sample.rows for sample in known])), None

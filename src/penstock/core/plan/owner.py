@@ -45,11 +45,11 @@ def moved(decision: Decision, executors: int, code: str, *, limit: float, value:
     return replace(decision, configuration=replace(decision.configuration, executors=executors), guards=(*decision.guards, why))
 
 
-def kept(decision: Decision, code: str) -> Decision:
-    """Return the decision to keep the configuration, with the guard that requires it."""
+def kept(decision: Decision, code: str, limit: float | None = None) -> Decision:
+    """Return the decision to keep the configuration, with the guard that requires it; `limit` is by default the present executors."""
     if decision.direction == "keep":
         return decision
-    why = Comparison(code=code, value=float(decision.executors), limit=float(decision.current.executors))
+    why = Comparison(code=code, value=float(decision.executors), limit=float(decision.current.executors) if limit is None else limit)
     return replace(decision, configuration=decision.current, guards=(*decision.guards, why))
 
 
@@ -90,7 +90,7 @@ def quota(decision: Decision, allowed: Allowed) -> Decision:
 
 def within_limits(decision: Decision, allowed: Allowed) -> Decision:
     """Keep the executors within the limits of the job."""
-    clamped = min(max(decision.executors, allowed.limits.min_executors), allowed.limits.max_executors)
+    clamped = allowed.limits.nearest(decision.executors)
     return moved(decision, clamped, "limits", limit=float(clamped))
 
 

@@ -14,7 +14,7 @@ from penstock.core.knowledge.steering import Schedule
 from penstock.core.knowledge.terms import Terms
 from penstock.core.plan.effect import with_trial
 from penstock.core.plan.guards import Guarding, guarded, guards_on
-from penstock.core.plan.owner import allowed_now, owner_allows
+from penstock.core.plan.owner import allowed_now, kept, owner_allows
 from penstock.core.plan.proposals import adopt, proposed, quiet_for_s, without_proposal
 
 HOUR_S = 3600.0
@@ -38,9 +38,8 @@ def settle(knowledge: Knowledge, seen: Assessment, decision: Decision, terms: Te
     guarding = Guarding(autopilot=autopilot, on=guards_on(autopilot, policy), rescale=knowledge.rescale, effects=knowledge.effects)
     final = guarded(seen, decision, guarding)
     quiet_s = quiet_for_s(knowledge.proposals, final.change, at_s) if autopilot.mode == "ask" else 0.0
-    if quiet_s and final.direction != "keep":
-        why = Comparison(code="rejected", value=float(final.executors), limit=quiet_s)
-        final = replace(final, configuration=final.current, guards=(*final.guards, why))
+    if quiet_s:
+        final = kept(final, "rejected", limit=quiet_s)
     trust = replace(knowledge.trust, failed_in_a_row=0)
     knowledge = replace(knowledge, schedule=after_decision(before, decision, final, at_s, terms.autopilot, policy.period_s), trust=trust)
     knowledge, effect, events = trusted(knowledge, decision, final, at_s, guarding)

@@ -8,7 +8,7 @@ from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.predicting import capacity_prediction
-from penstock.core.policies.choosing import allowed, decided, keep, smallest
+from penstock.core.policies.choosing import decided, keep, smallest
 from penstock.core.settings import setting, timer
 
 
@@ -23,7 +23,7 @@ class Static:
     faithful: bool = True
 
     def decide(self, seen: Assessment) -> Decision:
-        return decided(seen, self.name, allowed(seen, self.executors or seen.declared.executors), Comparison(code="as_declared"))
+        return decided(seen, self.name, seen.limits.nearest(self.executors or seen.declared.executors), Comparison(code="as_declared"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,19 +54,23 @@ def smallest(seen: Assessment, policy: str, refuse: Refuse) -> Decision:
     """Return the fewest executors that are not refused; the most if all are. Without a load or any capacity they stay as they are."""
     if seen.load_rows_per_s is None or all(seen.capacity(executors) is None for executors in seen.choices):
         return keep(seen, policy, "not_ready")
-    weighed: list[Candidate] = []
-    for executors in seen.choices:
+
+    def weigh(executors: int) -> Candidate:
         capacity = seen.capacity(executors)
         refused = Comparison(code="unknown_capacity") if capacity is None else refuse(executors, capacity)
-        weighed.append(candidate(executors, refused, capacity_rows_per_s=capacity))
-        if refused is None:
+        return candidate(executors, refused, capacity_rows_per_s=capacity)
+
+    return fewest(seen, policy, weigh)
+
+
+def fewest(seen: Assessment, policy: str, weigh: Callable[[int], Candidate]) -> Decision:
+    """Return the fewest executors whose candidate is not refused; the most if all are."""
+    weighed: list[Candidate] = []
+    for executors in seen.choices:
+        weighed.append(weigh(executors))
+        if weighed[-1].refused is None:
             return decided(seen, policy, executors, Comparison(code="smallest_that_holds"), weighed)
     return decided(seen, policy, seen.limits.max_executors, Comparison(code="none_passes"), weighed)
-
-
-def allowed(seen: Assessment, executors: int) -> int:
-    """Return the number itself, or the limit that it lies beyond."""
-    return min(max(executors, seen.limits.min_executors), seen.limits.max_executors)
 
 
 def tasks_at_once(reading: Reading) -> dict[str, int]:

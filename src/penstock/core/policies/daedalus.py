@@ -9,7 +9,7 @@ from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.predicting import bound_prediction, capacity_prediction, recovery_prediction
 from penstock.core.models.recovery.recovery_cost import failure_of, recovery_after_s, recovery_from_failure_s, rescale_recovery
-from penstock.core.policies.choosing import candidate, decided, keep, unready
+from penstock.core.policies.choosing import candidate, fewest, keep, unready
 from penstock.core.settings import flag, setting, timer
 
 
@@ -39,12 +39,7 @@ class Daedalus:
             return keep(seen, self.name, "too_soon", since_s, self.grace_s)
         if since_s is not None and since_s < self.recent_s and now > load and now > seen.peak(self.soon_s):
             return keep(seen, self.name, "recently_rescaled", since_s, self.recent_s)
-        weighed: list[Candidate] = []
-        for executors in seen.choices:
-            weighed.append(self._weigh(seen, executors, load))
-            if weighed[-1].refused is None:
-                return decided(seen, self.name, executors, Comparison(code="smallest_that_holds"), weighed)
-        return decided(seen, self.name, seen.limits.max_executors, Comparison(code="none_passes"), weighed)
+        return fewest(seen, self.name, lambda executors: self._weigh(seen, executors, load))
 
     def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
         """Return C_i and the parts of RT_i: the recovery from going there, and at worst from a failure there where RT_i counts it."""

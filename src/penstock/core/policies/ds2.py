@@ -8,7 +8,7 @@ from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.policy_memory import Ds2Memory
 from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.knowledge.policy import Need
-from penstock.core.policies.choosing import allowed, decided, executors_filled, keep, moved_by, stabilised, wanted_within
+from penstock.core.policies.choosing import decided, executors_filled, keep, moved_by, stabilised, wanted_within
 from penstock.core.settings import setting, timer
 
 
@@ -46,7 +46,7 @@ class Ds2:
         remembered = seen.memory.wanted if isinstance(seen.memory, Ds2Memory) else ()
         within = wanted_within(remembered, seen.at_s, wanted, seen.executors, self.down_interval_s)
         stable = stabilised(seen.executors, wanted, within)
-        chosen = allowed(seen, stable)
+        chosen = seen.limits.nearest(stable)
         if chosen != seen.executors:
             within = wanted_within((), seen.at_s, chosen, chosen, self.down_interval_s)
         utilization = self._slots(seen, load, cost) / (seen.executors * seen.slots_each)

@@ -10,7 +10,7 @@ from penstock.core.domain.reading import ExecutorReading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need
 from penstock.core.models.usage import is_down, is_stalled, looks_back_on_a_stop, overdue_busyness, presence, row_costs, utilization
-from penstock.core.policies.choosing import allowed, decided, keep, moved_by, stabilised, unready, wanted_within
+from penstock.core.policies.choosing import decided, keep, moved_by, stabilised, unready, wanted_within
 from penstock.core.settings import setting, timer
 
 
@@ -78,7 +78,7 @@ class Hpa:
         memory = replace(memory, wanted=wanted_within(memory.wanted, seen.at_s, wanted, current, self.stable_down_s))
         stable = stabilised(current, wanted, memory.wanted)
         most = current + max(self.most_added, ceil(round(self.most_grown * current, 9)))
-        chosen = allowed(seen, min(stable, most))
+        chosen = seen.limits.nearest(min(stable, most))
         moved = moved_by(current, wanted=wanted, stable=stable, chosen=chosen, utilization=usage.utilization, target=self.target)
         return decided(seen, self.name, chosen, moved or self._why_none_is_wanted(usage), memory=memory)
 

@@ -14,7 +14,7 @@ from penstock.core.models.recovery import outage
 from penstock.core.models.recovery import predicted_recovery as worst
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.recovery_cost import downtime_s, failure_of, longer, repeated_s
-from penstock.core.policies.choosing import candidate, decided, keep
+from penstock.core.policies.choosing import candidate, fewest, keep
 from penstock.core.settings import flag, setting, timer
 
 MOMENTS = 60
@@ -43,13 +43,8 @@ class Phoebe:
             return keep(seen, self.name, "not_ready")
         if seen.uptime_s < self.period_s:
             return replace(keep(seen, self.name, "uptime_below_period", seen.uptime_s, self.period_s), next_after_s=self.period_s)
-        average = self._projected(seen, seen.arrivals)
-        weighed: list[Candidate] = []
-        for executors in seen.choices:
-            weighed.append(self._weigh(seen, executors, seen.table, seen.arrivals, average))
-            if weighed[-1].refused is None:
-                return decided(seen, self.name, executors, Comparison(code="smallest_that_holds"), weighed)
-        return decided(seen, self.name, seen.limits.max_executors, Comparison(code="none_passes"), weighed)
+        table, arrivals, average = seen.table, seen.arrivals, self._projected(seen, seen.arrivals)
+        return fewest(seen, self.name, lambda executors: self._weigh(seen, executors, table, arrivals, average))
 
     def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
         """Return T_max, L_avg, and R, the longest recovery from a failure at this configuration."""

@@ -221,7 +221,7 @@ def recoveries_of(readings: Sequence[Reading], window_s: float) -> tuple[Recover
     if not readings:
         return ()
     first = readings[0]
-    learnt = Learnt(failures=first.failures, query_failures=sum(query.failures for query in first.queries))
+    learnt = Learnt(failures=first.failures, query_failures=first.query_failures)
     for reading in readings:
         knowing = knowing_failure(learnt, reading, failure_in(learnt, reading), UNSEEN_WINDOWS * window_s)
         learnt, measured = followed(knowing, reading, window_s)

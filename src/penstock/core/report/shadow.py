@@ -13,9 +13,6 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.terms import Terms
 from penstock.core.plan.trust import STILL_BROKEN_S
 
-SILENT_S = 600.0
-"""Readings further apart were not of a running job."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:

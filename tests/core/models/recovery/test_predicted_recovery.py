@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
-from penstock.core.models.estimate import Estimate, NotReady, combined_bounds
+from penstock.core.models.estimate import Estimate, NotReady, combined
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
@@ -115,8 +115,8 @@ def test_a_doubtful_capacity_and_a_doubtful_downtime_widen_the_bounds_together()
 
 
 def test_bounds_of_never_are_open_above_and_begin_where_the_best_case_does() -> None:
-    assert combined_bounds(math.inf, (100.0, math.inf), (300.0, math.inf)) == (100.0, math.inf)
-    assert combined_bounds(10.0, (0.0, math.inf), (0.0, 20.0)) == (0.0, math.inf)
+    assert combined(math.inf, (100.0, math.inf), (300.0, math.inf)) == Estimate(value=math.inf, low=100.0, high=math.inf)
+    assert combined(10.0, (0.0, math.inf), (0.0, 20.0)) == Estimate(value=10.0, low=0.0, high=math.inf)
 
 
 @given(st.lists(st.floats(0, 900), min_size=1, max_size=12), st.floats(1, 300), st.floats(0, 120), st.floats(0, 400))

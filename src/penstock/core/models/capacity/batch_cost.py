@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, waves
-from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH, Estimate, NotReady
+from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH, SIGMA_PER_MAD, Estimate, NotReady
 from penstock.core.models.once import once
 from penstock.core.models.score import Score, mape
 
@@ -46,6 +46,9 @@ class BatchMeasured:
         if not (0 <= self.rows < math.inf and 0 < self.duration_s < math.inf and self.executors >= 1 and 1 <= self.skew < math.inf):
             raise ValueError(f"a batch that cannot be: {self}")
 
+    def kind(self) -> tuple[int, int | None, int]:
+        return self.executors, self.tasks, math.floor(2 * math.log2(self.rows))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCost:
@@ -64,7 +67,7 @@ class BatchCost:
 
     def learn(self, seen: Sequence[BatchMeasured]) -> Self:
         taught = tuple(each for each in seen if each.rows > 0 and not each.warming)
-        return replace(self, batches=newest_of_each(self.batches + taught)) if taught else self
+        return replace(self, batches=newest_of_each(self.batches + taught, BatchMeasured.kind, MOST_ALIKE)[-MOST_BATCHES:]) if taught else self
 
     def predict(self, rows: float, executors: int) -> Estimate | NotReady:
         """Return the mean duration in seconds of a batch with this many rows."""
@@ -98,19 +101,21 @@ class BatchCost:
         )
 
 
-def newest_of_each(batches: tuple[BatchMeasured, ...]) -> tuple[BatchMeasured, ...]:
-    """Return the newest batches by executors and size, in their order; the result does not depend on the batching.
+Seen = TypeVar("Seen")
 
-    >>> one, other = BatchMeasured(rows=10, duration_s=1, executors=1), BatchMeasured(rows=99, duration_s=2, executors=1)
-    >>> [each.rows for each in newest_of_each((other,) + (one,) * 1000)].count(10)
-    40
+
+def newest_of_each(seen: Sequence[Seen], kind_of: Callable[[Seen], Hashable], most: int) -> tuple[Seen, ...]:
+    """Return the newest of each kind, at most `most`, in their order; the result does not depend on the batching.
+
+    >>> newest_of_each((9, 1, 2, 3), lambda each: each > 5, 2)
+    (9, 2, 3)
     """
-    alike: Counter[tuple[int, int | None, int]] = Counter()
-    kept: list[BatchMeasured] = []
-    for each in reversed(batches):
-        kind = (each.executors, each.tasks, math.floor(2 * math.log2(each.rows)))
+    alike: Counter[Hashable] = Counter()
+    kept: list[Seen] = []
+    for each in reversed(seen):
+        kind = kind_of(each)
         alike[kind] += 1
-        if alike[kind] <= MOST_ALIKE and len(kept) < MOST_BATCHES:
+        if alike[kind] <= most:
             kept.append(each)
     return tuple(reversed(kept))
 
@@ -214,7 +219,7 @@ def fit_durations(columns: Floats, durations_s: Floats) -> DurationFit:
     found = _least_absolute(x, y)
     fitted = _fitted(x, found, y)
     residuals = np.abs(y / fitted - 1.0)
-    scale = max(1.4826 * float(np.median(np.sort(residuals)[x.shape[1] :])), SMALLEST)
+    scale = max(SIGMA_PER_MAD * float(np.median(np.sort(residuals)[x.shape[1] :])), SMALLEST)
     for _ in range(ROUNDS):
         before, fitted = found, _fitted(x, found, y)
         found = _least_squares(x, y, _bisquare((y / fitted - 1.0) / scale) / fitted**2)

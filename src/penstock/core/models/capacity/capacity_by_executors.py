@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-import numpy as np
-
 from penstock.core.models.capacity.beliefs import EXTRAPOLATION_SPREAD
 from penstock.core.models.capacity.capacity_curve import (
     TIE_NOISE,
@@ -26,6 +24,7 @@ from penstock.core.models.capacity.capacity_curve import (
     rates,
 )
 from penstock.core.models.estimate import Estimate, NotReady, student_estimate_by_ratio
+from penstock.core.models.moments import PairedMoments
 from penstock.core.models.score import Score, mape
 
 NEARBY_SPREAD = 0.05
@@ -61,13 +60,10 @@ class CapacityMoments:
     m2: float
 
     def with_more(self, throughputs_rows_per_s: Sequence[float]) -> CapacityMoments:
-        """Merge by the parallel formula of Chan, Golub and LeVeque (1979), which is exact in any batching."""
-        new = np.asarray(throughputs_rows_per_s)
-        count, mean = self.count + len(new), float(new.mean())
-        off, share = mean - self.mean, len(new) / count
-        return CapacityMoments(
-            executors=self.executors, count=count, mean=self.mean + off * share, m2=self.m2 + float(((new - mean) ** 2).sum()) + off * off * self.count * share
-        )
+        """Return the moments with more measurements, exact in any batching."""
+        new = PairedMoments.of(throughputs_rows_per_s, throughputs_rows_per_s)
+        both = PairedMoments(count=float(self.count), mean_x=self.mean, m2_x=self.m2).merged(new)
+        return CapacityMoments(executors=self.executors, count=round(both.count), mean=both.mean_x, m2=both.m2_x)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

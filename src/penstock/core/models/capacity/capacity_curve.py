@@ -41,8 +41,7 @@ class Curve:
     def relative_spread_at(self, executors: float) -> float:
         """Standard deviation of one more measurement there, as a share of the value, which is above zero; it grows away from what was measured."""
         x = executors if self.form == "line" else math.log(executors)
-        leverage = 1.0 + 1.0 / self.moments.count + (x - self.moments.mean_x) ** 2 / self.moments.m2_x
-        spread = math.sqrt(self.moments.unexplained_y() * leverage)
+        spread = math.sqrt(self.moments.unexplained_y() * (1.0 + self.moments.leverage(x)))
         return spread if self.form == "power" else spread / self.value_at(executors)
 
     @property
@@ -88,7 +87,7 @@ def left_out_error(form: Form, points: Sequence[Point]) -> float:
     """
     x, y, weights = _columns(form, points)
     curve = Curve(form=form, moments=PairedMoments.of(x, y, weights))
-    leverage = weights * (1.0 / curve.moments.count + (x - curve.moments.mean_x) ** 2 / curve.moments.m2_x)
+    leverage = weights * curve.moments.leverage(x)
     without = y - (y - curve.moments.mean_y - curve.slope * (x - curve.moments.mean_x)) / (1.0 - leverage)
     return mape((np.exp(without) if form == "power" else np.maximum(without, 0.0)).tolist(), rates(points))
 
@@ -173,20 +172,21 @@ PLATEAU_SIGMAS = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plateau:
-    """The capacity of `first` executors and more, from `measurements` with `noise` each, whose logarithms of executors have this mean and sum of squares."""
+    """The capacity of `first` executors and more, from measurements with `noise` each; `moments` are of the logarithms of executors (x) and capacities (y)."""
 
     first: int
-    rows_per_s: float
     noise: float
     freedom: float
-    measurements: float
-    mean_x: float
-    m2_x: float
+    moments: PairedMoments
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.moments.mean_y
 
     def relative_spread_at(self, executors: int) -> float:
         """Return the standard deviation of one more measurement there; it grows with the distance, as noise may hide a slope."""
         x = math.log(max(executors, self.first))
-        return self.noise * math.sqrt(1.0 + 1.0 / self.measurements + (x - self.mean_x) ** 2 / self.m2_x)
+        return self.noise * math.sqrt(1.0 + self.moments.leverage(x))
 
     def rising(self, points: Sequence[Point]) -> list[Point]:
         """Return the measured points below the plateau, to which the curve is fitted; if there are fewer than two, the first two points."""
@@ -221,17 +221,9 @@ def plateau_of(points: Sequence[Point], noise: float) -> Plateau | None:
 
 def _level(points: Sequence[Point], noise: float) -> Plateau:
     x, y, weights = log_executors(points), np.array(rates(points)), np.array([point.measurements for point in points])
-    mean_x, mean_y, freedom = float(np.average(x, weights=weights)), float(np.average(y, weights=weights)), NOISE_FREEDOM + len(points) - 1
-    scatter = float((weights * (y / mean_y - 1.0) ** 2).sum())
-    return Plateau(
-        first=points[0].executors,
-        rows_per_s=mean_y,
-        noise=math.sqrt((NOISE_FREEDOM * noise**2 + scatter) / freedom),
-        freedom=freedom,
-        measurements=float(weights.sum()),
-        mean_x=mean_x,
-        m2_x=float((weights * (x - mean_x) ** 2).sum()),
-    )
+    moments, freedom = PairedMoments.of(x, y, weights), NOISE_FREEDOM + len(points) - 1
+    scatter = moments.m2_y / moments.mean_y**2
+    return Plateau(first=points[0].executors, noise=math.sqrt((NOISE_FREEDOM * noise**2 + scatter) / freedom), freedom=freedom, moments=moments)
 
 
 BENDS_ON = 2.0

@@ -1,13 +1,13 @@
 """A few moments of a few workers, kept to measure the error of their capacity: those of low load predict those of high load."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 
+from penstock.core.models.capacity.batch_cost import newest_of_each
 from penstock.core.models.capacity.stay import Stay, first_stay, job_law_line, job_regression_line, workers_law
 from penstock.core.models.capacity.worker_lines import AVERAGING_S
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
@@ -40,6 +40,9 @@ class Sample:
     def total_rows_per_s(self) -> float:
         return sum(self.throughput_rows_per_s)
 
+    def part(self) -> int:
+        return min(PARTS, math.floor(PARTS * self.mean_utilization))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledStay:
@@ -53,32 +56,15 @@ Predict = Callable[[Sample], float]
 """Returns the throughput of all workers in rows/s, given their utilisations."""
 
 
-def newest_of_each(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """Return the newest samples of each part of the utilisation, in their order; the result does not depend on the batching.
-
-    >>> quiet, busy = (Sample(utilization=(each,), throughput_rows_per_s=(100.0 * each,)) for each in (0.2, 0.9))
-    >>> [each.mean_utilization for each in newest_of_each((busy,) + (quiet,) * 100)]
-    [0.9, 0.2, 0.2, 0.2, 0.2]
-    """
-    alike: Counter[int] = Counter()
-    kept: list[Sample] = []
-    for each in reversed(samples):
-        part = min(PARTS, math.floor(PARTS * each.mean_utilization))
-        alike[part] += 1
-        if alike[part] <= MOST_ALIKE:
-            kept.append(each)
-    return tuple(reversed(kept))
-
-
 def with_readings(stays: tuple[SampledStay, ...], seen: Sequence[WorkersReading]) -> tuple[SampledStay, ...]:
     """Add samples of these readings, in the order of time; a stay with too few samples for a score makes room for the next one."""
     for names, run in groupby(seen, key=lambda reading: reading.names[:MOST_WORKERS]):
         more = [_sample(reading, set(names)) for reading in run]
         if stays and stays[-1].workers == names:
-            stays = (*stays[:-1], replace(stays[-1], samples=newest_of_each((*stays[-1].samples, *more))))
+            stays = (*stays[:-1], replace(stays[-1], samples=newest_of_each((*stays[-1].samples, *more), Sample.part, MOST_ALIKE)))
             continue
         earlier = tuple(stay for stay in stays if len(stay.samples) >= FEWEST)
-        stays = (*earlier, SampledStay(workers=names, samples=newest_of_each(more)))[-MOST_STAYS:]
+        stays = (*earlier, SampledStay(workers=names, samples=newest_of_each(more, Sample.part, MOST_ALIKE)))[-MOST_STAYS:]
     return stays
 
 

@@ -129,7 +129,7 @@ def idle_utilization(load: PairedMoments, *, idle_spread: float = IDLE_SPREAD, o
     if not shows_idle(load):
         return 0.0, prior
     idle, other = load.mean_y - load.c_xy / load.m2_x * load.mean_x, load.mean_y - load.m2_y / load.c_xy * load.mean_x
-    scatter = overlap * load.unexplained_y() * (1.0 / load.count + load.mean_x * load.mean_x / load.m2_x)
+    scatter = overlap * load.unexplained_y() * load.leverage(0.0)
     variance = scatter + (idle - other) ** 2
     weight = prior / (prior + variance)
     return idle * weight, variance * weight

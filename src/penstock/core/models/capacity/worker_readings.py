@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.capacity.worker_lines import AVERAGING_S, shows_idle
+from penstock.core.models.estimate import SIGMA_PER_MAD
 from penstock.core.models.moments import PairedMoments
 from penstock.core.models.once import once
 
@@ -70,8 +71,6 @@ TOLERATED_SHARE = 0.25
 TOLERATED_SIGMA = 5.0
 """A throughput within this many robust standard deviations of the others is no glitch."""
 
-_SIGMA_PER_MAD = 1.4826
-
 
 def glitches(utilization: Floats, throughput: Floats) -> Flags:
     """Return which moments of a window are glitches of at least one worker (Hampel's filter on throughput given utilisation); rows are moments.
@@ -100,7 +99,7 @@ def _off(y: Floats, around_u: Floats, around_y: Floats) -> Flags:
     """Axes: moment, worker, and the window (of one element in y)."""
     ratio = np.divide(around_y, around_u, out=np.zeros(around_u.shape), where=around_u > 0.0)
     expected = np.median(ratio, axis=2, keepdims=True) * around_u
-    scale = np.median(np.abs(around_y - expected), axis=2, keepdims=True) * _SIGMA_PER_MAD
+    scale = np.median(np.abs(around_y - expected), axis=2, keepdims=True) * SIGMA_PER_MAD
     low, high = expected.min(axis=2, keepdims=True), expected.max(axis=2, keepdims=True)
     nearest = np.clip(y, low, high)
     return np.asarray((np.abs(y - nearest) > np.maximum(TOLERATED_SHARE * nearest, TOLERATED_SIGMA * scale))[:, :, 0])

@@ -40,6 +40,9 @@ class Forecast:
             raise ValueError(f"a forecast knows its quantiles from {self.levels[0]} to {self.levels[-1]}, not {quantile}")
         return tuple(round(float(np.interp(quantile, self.levels, step)), 9) for step in zip(*self.paths, strict=True))
 
+    def first(self, steps: int) -> Self:
+        return replace(self, mean=self.mean[:steps], paths=tuple(path[:steps] for path in self.paths))
+
     def later(self, steps: int) -> Self:
         """Return the forecast without its first steps."""
         if not steps:

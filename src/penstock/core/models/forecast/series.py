@@ -65,6 +65,11 @@ class Series:
         """The number of the bin after the newest."""
         return self.first + len(self.sums)
 
+    def rate_in(self, number: int) -> float | None:
+        """Return the mean rate of a bin; None without a sample."""
+        place = number - self.first
+        return self.sums[place] / self.counts[place] if 0 <= place < len(self.sums) and self.counts[place] else None
+
     def even(self) -> Floats:
         """Return the average of each bin after the last gap that is too long to bridge; shorter gaps are interpolated.
 

@@ -1,6 +1,5 @@
 """The errors of forecasts that a job used, measured once their horizon has passed."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -50,7 +49,7 @@ class TrackRecord:
         record = replace(self, pending=tuple(each for each in self.pending if each.bins[-1] >= series.end))
         for each in self.pending:
             if each.bins[-1] < series.end:
-                record = record._with_truth(each, [_rate_in(series, number) for number in each.bins])
+                record = record._with_truth(each, [series.rate_in(number) for number in each.bins])
         return record
 
     def score(self) -> Score | NotReady:
@@ -63,8 +62,8 @@ class TrackRecord:
             mape=self.error / self.load, constant_mape=self.constant_error / self.load, paper_mape=self.paper_error / self.load, held_out=self.forecasts
         )
 
-    def _with_truth(self, made: PendingForecast, rates: Sequence[float]) -> Self:
-        truth = np.asarray(rates)
+    def _with_truth(self, made: PendingForecast, rates: Sequence[float | None]) -> Self:
+        truth = np.array(rates, dtype=float)
         known = np.isfinite(truth)
         if not known.any():
             return self
@@ -77,9 +76,3 @@ class TrackRecord:
             constant_error=self.constant_error + constant,
             paper_error=self.paper_error + paper,
         )
-
-
-def _rate_in(series: Series, number: int) -> float:
-    """Return the mean rate of a bin; NaN without a sample."""
-    place = number - series.first
-    return series.sums[place] / series.counts[place] if 0 <= place < len(series.sums) and series.counts[place] else math.nan

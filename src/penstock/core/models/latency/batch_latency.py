@@ -10,7 +10,7 @@ import numpy as np
 from penstock.core.models.arrays import Floats, Ints
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, alike, likely_estimates
-from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady, combined_bounds
+from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady, combined
 from penstock.core.models.once import once
 from penstock.core.models.score import Score, mape
 from penstock.core.models.surrogate.crossvalidation import folds, row_groups
@@ -186,8 +186,7 @@ class BatchLatency:
         return latencies_by_law_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, executor_counts=executor_counts, quantile=self.quantile)
 
     def _of_one(self, by_law: Estimate, by_rate: tuple[float, float]) -> Estimate:
-        low, high = combined_bounds(by_law.value, (by_law.low, by_law.high), by_rate)
-        return _stretch(self).estimate(Estimate(value=by_law.value, low=low, high=high), of_one=True)
+        return _stretch(self).estimate(combined(by_law.value, (by_law.low, by_law.high), by_rate), of_one=True)
 
     def _pairs(self, laws: LikelyLaws) -> tuple[Floats, Floats]:
         """Return the latencies by the best law, and those measured."""

@@ -107,6 +107,10 @@ class Arrivals:
         """The time from which on the rate is `long_run_rate`."""
         return self.time_s[-1]
 
+    @property
+    def lasts_s(self) -> float:
+        return self.last_s - self.time_s[0]
+
     def rate(self, at_s: float) -> float:
         return self._rate_in(bisect_right(self.time_s, at_s), at_s)
 

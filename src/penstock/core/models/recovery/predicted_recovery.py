@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady, combined_bounds
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady, combined
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
 from penstock.core.models.recovery.outage import Outage, phoebe_recovery_s
@@ -36,8 +36,7 @@ def by_formula(
         value = with_(capacity.value, downtime.value)
         by_capacity = with_(capacity.high, downtime.value), with_(capacity.low, downtime.value)
         by_downtime = with_(capacity.value, downtime.low), with_(capacity.value, downtime.high)
-        low, high = combined_bounds(value, by_capacity, by_downtime)
-        return Estimate(value=value, low=low, high=high)
+        return combined(value, by_capacity, by_downtime)
 
     return asked
 
@@ -97,8 +96,8 @@ def over_forecast(
         return expected
     others = (model(forecast_arrivals(forecast, history, quantile), failed_s) for quantile in (LOW_LEVEL, HIGH_LEVEL))
     reached_s = [expected.value, *(other.value for other in others if isinstance(other, Estimate))]
-    low, high = combined_bounds(expected.value, (expected.low, expected.high), (min(reached_s), max(reached_s)))
-    return RecoveryEstimate(value=expected.value, low=low, high=high, continued_share=continued_share(arrivals, failed_s, expected.value))
+    found = combined(expected.value, (expected.low, expected.high), (min(reached_s), max(reached_s)))
+    return RecoveryEstimate(value=found.value, low=found.low, high=found.high, continued_share=continued_share(arrivals, failed_s, expected.value))
 
 
 def over_arrivals(model: RecoveryModel, arrivals: Arrivals, forecast: Forecast | None, at_s: float) -> Estimate | None:

@@ -65,11 +65,8 @@ def recovery_after_s(seen: Situation, executors: int) -> float | None:
     kind: DisturbanceKind = "rescale_up" if executors > seen.executors else "rescale_down"
     if kind in seen.stops:
         return recovery_s(seen.arrivals, seen.at_s, new, seen.interval_s, downtime_s(seen, kind), seen.excess_lag_rows)
-    rescale = LiveRescale(
-        at_s=seen.at_s, ready_after_s=downtime_s(seen, kind), capacity_now_rows_per_s=now, capacity_new_rows_per_s=new, excess_lag_rows=seen.excess_lag_rows
-    )
-    failure_s = recovery_from_failure_s(seen, executors, new)
-    return None if failure_s is None else max(transition_s(seen.arrivals, rescale), failure_s)
+    (_, transition), failure_s = rescale_recovery(seen, executors), recovery_from_failure_s(seen, executors, new)
+    return failure_s if failure_s is None or transition is None else max(transition.value, failure_s)
 
 
 def rescale_recovery(seen: Situation, executors: int) -> tuple[DisturbanceKind, Estimate | None]:

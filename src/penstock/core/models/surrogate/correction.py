@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
+from penstock.core.models.estimate import SIGMA_PER_MAD
 from penstock.core.models.surrogate.crossvalidation import interval_groups
 from penstock.core.models.surrogate.points import Derived, Fitted, Form, Points, spread_out
 
@@ -119,7 +120,7 @@ def _bases(points: Points) -> tuple[Flags, Points, tuple[Basis, ...]]:
 
 def _pulled_in(errors: Floats) -> Floats:
     middle = float(np.median(errors))
-    most = CLIP * 1.4826 * float(np.median(np.abs(errors - middle)))
+    most = CLIP * SIGMA_PER_MAD * float(np.median(np.abs(errors - middle)))
     return np.clip(errors, middle - most, middle + most)
 
 

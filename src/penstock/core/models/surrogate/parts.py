@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
+from penstock.core.models.estimate import SIGMA_PER_MAD
 
 NOISE = 0.1
 """Prior of the ordinary relative error, and its upper limit, so that outliers stay outliers."""
@@ -27,7 +28,7 @@ def ordinary_error(errors: Floats, parameters: int) -> float:
     0.067
     """
     spare = max(len(errors) - parameters, 0)
-    by_rows = 1.4826 * float(np.median(np.abs(errors))) * math.sqrt(len(errors) / max(spare, 1))
+    by_rows = SIGMA_PER_MAD * float(np.median(np.abs(errors))) * math.sqrt(len(errors) / max(spare, 1))
     return min(max(math.sqrt((NOISE_WEIGHT * NOISE**2 + spare * by_rows**2) / (NOISE_WEIGHT + spare)), LEAST_NOISE), NOISE)
 
 
