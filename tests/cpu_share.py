@@ -4,9 +4,11 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from waiting import wait_until
 
 CGROUPS = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
@@ -46,19 +48,22 @@ class CpuShare:
         else:
             (group / "cpu.max").write_text(f"{int(cores * PERIOD_US)} {PERIOD_US}")
         for each in (process, *process.children(recursive=True)):
-            try:
+            with suppress(ProcessLookupError):
                 (group / "cgroup.procs").write_text(str(each.pid))
-            except ProcessLookupError:
-                pass
         return group
 
     def _dissolve(self, group: Path) -> None:
-        for pid in (group / "cgroup.procs").read_text().split():
-            try:
-                (self._top / "cgroup.procs").write_text(pid)
-            except ProcessLookupError:
-                pass
-        group.rmdir()
+        """Move its processes out and remove it; those that they start meanwhile, or that have just ended, are in it for a moment."""
+
+        def is_gone() -> bool:
+            for pid in (group / "cgroup.procs").read_text().split():
+                with suppress(ProcessLookupError):
+                    (self._top / "cgroup.procs").write_text(pid)
+            with suppress(OSError):
+                group.rmdir()
+            return not group.exists()
+
+        wait_until(is_gone)
 
     def _try(self) -> str:
         if not self._v1 and not (self._top / "cgroup.controllers").exists():

@@ -11,8 +11,8 @@ from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.capacity.capacity_model import CapacityModel, CapacitySeen
+from penstock.core.models.capacity.executor_use import ExecutorUse, ExecutorUses
 from penstock.core.models.capacity.pace import Pace, PaceSeen
-from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.forecast.refit import Fit
 from penstock.core.models.forecast.series import LoadSeen
@@ -40,9 +40,9 @@ def profile() -> LatencyByExecutors:
     return LatencyByExecutors().learn(rows)
 
 
-def workers(number: int) -> WorkersReading:
-    each = (WorkerReading(worker=name, utilization=0.3 + number / 99, throughput_rows_per_s=100 + number / 7) for name in "ab")
-    return WorkersReading(at_s=15.0 * number, executors=2, since_change_s=None, workers=tuple(each))
+def uses(number: int) -> ExecutorUses:
+    each = (ExecutorUse(executor=name, utilization=0.3 + number / 99, throughput_rows_per_s=100 + number / 7) for name in "ab")
+    return ExecutorUses(at_s=15.0 * number, executors=2, since_change_s=None, uses=tuple(each))
 
 
 def stages(number: int) -> QueryReading:
@@ -69,7 +69,7 @@ def learnt() -> Learnt:
     assert isinstance(table, LatencyTable) and isinstance(recovery_table, RecoveryTable)
     capacity = CapacityModel(by_batches=BatchCost(partitions=4))
     return Learnt(
-        load=load().with_fits(FITS), capacity=capacity.learn([CapacitySeen(workers=workers(n), batches=(BATCHES[n % 19],)) for n in range(1, 30)]),
+        load=load().with_fits(FITS), capacity=capacity.learn([CapacitySeen(uses=uses(n), batches=(BATCHES[n % 19],)) for n in range(1, 30)]),
         batches={"q": BatchLatency(cost=BatchCost(partitions=4), quantile=0.95).learn([*BATCHES, *LATENCIES])},
         stages={"q": StageRates().learn([stages(n) for n in range(9)])}, profile=profile(),
         t_max=CapacityByExecutors().learn([CapacityMeasured(executors=3, throughput_rows_per_s=1e4 / 3)]), table=table,

@@ -127,9 +127,10 @@ def test_a_replay_compares_with_the_report_of_the_time_that_it_simulates(history
 
 
 def test_an_audit_of_the_same_readings_has_the_same_costs(readings: list[Reading]) -> None:
-    seen = Watched(name="counts", app_id="app-1", readings=tuple(readings))
+    seen = Watched(name="counts", app_id="app-1", readings=tuple(readings), rows=4_800_000.0)
     audited = audit_of(Path("app-1"), seen, 4, AuditAsked(policies=("static",), promises=PROMISES), lambda share: None)
     assert audited.ran == run_report(readings, PROMISES) and audited.had_s == report(readings).executor_s
+    assert audited.rows_per_s == 4_800_000.0 / audited.ran.duration_s
     assert audited.had_s == pytest.approx(audited.needed_s + audited.wasted_s - audited.short_s)
 
 

@@ -31,7 +31,7 @@ LEAST_SHOWN_S = 60.0
 
 
 def draw_capacity(path: Path, name: str, points: Sequence[tuple[float, float, bool]], at: float, predicted: Callable[[float], Estimate | NotReady]) -> None:
-    """Draw the throughput of all workers over the utilisation of the busiest, and the capacity with its bounds."""
+    """Draw the throughput of all executors over the utilisation of the busiest, and the capacity with its bounds."""
 
     def draw(axes: Axes) -> None:
         shown = np.array(points[:: -(-len(points) // MOST_POINTS)])
@@ -51,7 +51,7 @@ def draw_capacity(path: Path, name: str, points: Sequence[tuple[float, float, bo
         axes.set_ylim(0, None)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
-    chart(path, f"Capacity, {name}", "utilisation of the busiest worker", "rows/s, all workers", draw)
+    chart(path, f"Capacity, {name}", "utilisation of the busiest executor", "rows/s, all executors", draw)
 
 
 def draw_capacity_by_executors(path: Path, name: str, measured: Sequence[CapacityMeasured], model: CapacityByExecutors, wanted: Sequence[int]) -> None:

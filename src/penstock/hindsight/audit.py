@@ -127,7 +127,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
     return Audited(
         path=path, name=seen.name, app_id=seen.app_id, ran=whole, needed_s=float(needed.executors @ held),
         wasted_s=float(np.maximum(had - needed.executors, 0.0) @ held), short_s=float(short @ held),
-        rows_per_s=float(np.array([reading.throughput_rows_per_s or 0.0 for reading in seen.readings]) @ held) / whole.duration_s,
+        rows_per_s=seen.rows / whole.duration_s,
         batch_p95_s=batch_p95_s(seen.readings), risks=at_risk, what_if=tried, notes=(*seen.notes, *like.found.notes),
     )  # fmt: skip
 

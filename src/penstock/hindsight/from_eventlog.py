@@ -23,11 +23,15 @@ MOST_EXECUTORS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The readings of a job. `failures` are those of executors and queries in that time; `notes` say what the log does not show, and what is assumed."""
+    """The readings of a job. `rows` were committed and `failures` of executors and queries happened between the first and the last.
+
+    `notes` say what the log does not show, and what is assumed.
+    """
 
     name: str
     app_id: str
     readings: tuple[Reading, ...]
+    rows: float
     failures: int = 0
     notes: tuple[str, ...] = ()
     scheduler: Scheduler = "fifo"
@@ -38,12 +42,14 @@ def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Wa
     application, memory = LoggedApplication(), Memory()
     most = max(2, round(last_s / USUAL_READING_S))
     kept: deque[Reading] = deque(maxlen=most)
+    rows: deque[float] = deque(maxlen=most)
     failed: deque[int] = deque([0], maxlen=most + 1)
     made = executors_lost = 0
     for seen in observations(log, application, USUAL_READING_S, read):
         known, (memory, reading) = memory, observe(memory, seen, EVEN)
         memory = with_those_away(known, memory, seen.at_s)
         kept.append(replace(reading, executors=reading.executors[:MOST_EXECUTORS]))
+        rows.append(sum(batch.rows for query in seen.queries for batch in query.batches))
         executors_lost = seen.executors_lost
         failed.append(executors_lost + failed_queries(application))
         made += 1
@@ -55,6 +61,7 @@ def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Wa
         name=application.name or log.path.name,
         app_id=application.app_id,
         readings=tuple(with_triggers(reading, triggers) for reading in kept),
+        rows=sum(rows) - rows[0] if rows else 0.0,
         failures=executors_lost + failed_queries(application) - failed[0],
         notes=(*cut, *notes_of(application)),
         scheduler="fair" if application.shares_fairly else "fifo",

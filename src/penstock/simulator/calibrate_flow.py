@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from penstock.core.analyze.learn import workers_reading
+from penstock.core.analyze.learn import executor_uses
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
@@ -20,7 +20,7 @@ from penstock.simulator.fluid import FULLEST
 from penstock.simulator.from_history import Rescale, Seen, median_of, restarted_after_s, usual_plan, usual_took_s
 
 BALANCED = 0.05
-"""Capacities of workers that vary by less than this are equal: the rest is noise of the measurement."""
+"""Capacities of executors that vary by less than this are equal: the rest is noise of the measurement."""
 
 
 def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescale], autopilot: Autopilot) -> Found:
@@ -75,13 +75,13 @@ def base_of(seen: Seen, usual: ContinuousSettings) -> float:
 
 
 def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[float, float, tuple[float, ...], list[str]]:
-    """Return the capacity of a worker in rows/s, the skew, the bounds of the capacity as shares of it, and notes if it is a guess.
+    """Return the capacity of an executor in rows/s, the skew, the bounds of the capacity as shares of it, and notes if it is a guess.
 
-    The busiest worker limits the engine, so where workers differ the largest capacity is returned.
+    The busiest executor limits the engine, so where executors differ the largest capacity is returned.
     """
-    known = [workers for reading in readings if (workers := workers_reading(reading, autopilot)) is not None]
+    known = [uses for reading in readings if (uses := executor_uses(reading, autopilot)) is not None]
     model = JobCapacity().learn(known).settled()
-    carried = np.array([each.capacity_rows_per_s for each in model.workers()])
+    carried = np.array([each.capacity_rows_per_s for each in model.each_executor()])
     if len(carried) and carried.mean() > 0:
         spread, bounds = float(carried.std() / carried.mean()), shares_of(model.predict())
         return (float(carried.mean()), 0.0, bounds, []) if spread < BALANCED else (float(carried.max()), spread, bounds, [])
@@ -96,7 +96,7 @@ def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[floa
     ]
     if not seen or max(seen) <= 0:
         raise UserMistake("the history holds no reading of executors at work: there is nothing to simulate")
-    why = remembered.why if isinstance(remembered, NotReady) else "no worker processed anything"
+    why = remembered.why if isinstance(remembered, NotReady) else "no executor processed anything"
     return max(seen), 0.0, (), [f"{why}: the largest throughput of an executor that was seen, {max(seen):,.0f} rows/s, is used as its capacity"]
 
 

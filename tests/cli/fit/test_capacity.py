@@ -5,28 +5,28 @@ from pathlib import Path
 import pytest
 from asked import drawn, found, mistake, table, written
 
-from penstock.core.models.capacity.worker_readings import WorkersReading
-from penstock.selftest.worlds.workers import Workers, rising, skewed
+from penstock.core.models.capacity.executor_use import ExecutorUses
+from penstock.selftest.worlds.uneven_executors import UnevenExecutors, rising, skewed
 
 HEADER = "t_s,worker,utilization,throughput\n"
 
 
-def workers_csv(path: Path, noise: float = 0.02) -> Workers:
+def workers_csv(path: Path, noise: float = 0.02) -> UnevenExecutors:
     chance = random.Random(5)
     workers = skewed(chance, utilization_noise=noise)
     write(path, workers.ramp(chance, rising(0.1, 0.95, 100)))
     return workers
 
 
-def write(path: Path, readings: list[WorkersReading]) -> None:
+def write(path: Path, readings: list[ExecutorUses]) -> None:
     lines = [
-        f"{reading.at_s},{each.worker},{min(each.utilization, 1.2):.4f},{each.throughput_rows_per_s:.1f}" for reading in readings for each in reading.workers
+        f"{reading.at_s},{each.executor},{min(each.utilization, 1.2):.4f},{each.throughput_rows_per_s:.1f}" for reading in readings for each in reading.uses
     ]
     path.write_text(HEADER + "\n".join(lines))
 
 
 def ramp(moments: int, workers: str = "ab", line: str = "{t},{w},{u:.4f},{z:.1f}") -> str:
-    """Workers that are as good as 1000 rows/s each."""
+    """UnevenExecutors that are as good as 1000 rows/s each."""
     each = [(15 * moment, worker, 0.1 + 0.5 * moment / moments) for moment in range(moments) for worker in workers]
     return HEADER + "\n".join(line.format(t=t, w=w, u=u, z=1000 * u) for t, w, u in each)
 
@@ -69,21 +69,21 @@ def test_without_a_limit_the_busiest_third_is_held_out_for_the_error(tmp_path: P
 def test_where_all_moments_are_alike_the_error_is_unknown_and_says_why(tmp_path: Path) -> None:
     path = written(tmp_path / "workers.csv", ramp(12, line="{t},{w},0.5,500"))
     assert found("fit", "capacity", path)["mape"] is None
-    assert "unknown: no readings of all workers above a utilisation of 0.5" in table("fit", "capacity", path)
+    assert "unknown: no readings of all executors above a utilisation of 0.5" in table("fit", "capacity", path)
 
 
 def test_the_table_says_the_capacity_its_bounds_and_its_error(tmp_path: Path) -> None:
     path = written(tmp_path / "workers.csv", ramp(12))
     said = table("fit", "capacity", path)
-    assert "capacity of 2 workers, the busiest at 100%" in said and "capacity 2,000 rows/s, between" in said and "in 4 of 5 cases" in said
-    assert "worker a 1,000 rows/s at 100% of the busiest" in said and "of 4 moments; a constant" in said
+    assert "capacity of 2 executors, the busiest at 100%" in said and "capacity 2,000 rows/s, between" in said and "in 4 of 5 cases" in said
+    assert "executor a 1,000 rows/s at 100% of the busiest" in said and "of 4 moments; a constant" in said
 
 
 def test_the_picture_shows_what_was_used_what_was_not_and_the_capacity(tmp_path: Path) -> None:
     path = tmp_path / "workers.csv"
     workers_csv(path)
     picture = drawn(tmp_path, "fit", "capacity", path, "--max-utilization", 0.5)
-    for words in ("readings used", "readings left out", "4 of 5 cases", "capacity at 100%: ", "utilisation of the busiest worker", "workers.csv"):
+    for words in ("readings used", "readings left out", "4 of 5 cases", "capacity at 100%: ", "utilisation of the busiest executor", "workers.csv"):
         assert words in picture
 
 
@@ -111,16 +111,16 @@ def test_a_strange_file_has_a_correct_answer(tmp_path: Path, text: str, capacity
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (ramp(1), "1 of 1 moments can be used: fewer than 3 readings of all workers at work"),
-        (ramp(12, line="{t},{w},{u:.3f},0"), "12 of 12 moments can be used: no worker processed anything in them"),
-        (ramp(12, line="{t},{w},0,{z:.1f}"), "fewer than 3 readings of all workers at work"),
+        (ramp(1), "1 of 1 moments can be used: fewer than 3 readings of all executors at work"),
+        (ramp(12, line="{t},{w},{u:.3f},0"), "12 of 12 moments can be used: no executor processed anything in them"),
+        (ramp(12, line="{t},{w},0,{z:.1f}"), "fewer than 3 readings of all executors at work"),
         (ramp(12, line="{t},{w},{u:.3f},-5"), 'row 1 after the header: throughput is "-5", a number of at least 0 is needed'),
         (ramp(12, line="{t},{w},-{u:.3f},5"), "a number from 0 to 1.2 is needed"),
         (ramp(12, line="{t},{w},busy,5"), 'utilization is "busy", a number from 0 to 1.2 is needed'),
         (ramp(12, line="{t},,{u:.3f},5"), "worker is nothing, a name is needed"),
         (ramp(12, line="now,{w},{u:.3f},5"), 't_s is "now", a number is needed'),
         (ramp(12).replace(",0.", ","), "a number from 0 to 1.2 is needed"),
-        (ramp(12, line="{t},{w},,5"), "no row of the worker a has both utilization and throughput"),
+        (ramp(12, line="{t},{w},,5"), "no row of the executor a has both utilization and throughput"),
     ],
 )
 def test_a_file_without_an_answer_is_one_line(tmp_path: Path, text: str, said: str, method: str) -> None:
@@ -136,7 +136,7 @@ def test_a_file_without_an_answer_is_one_line(tmp_path: Path, text: str, said: s
         (("--at", "nan"), "--at: found nan, a number is needed"),
         (("--max-utilization", 50), "--max-utilization: found 50, a utilisation from 0.01 to 1.2 is allowed"),
         (("--max-utilization", 0.05), "0 of 12 moments can be used"),
-        (("--max-utilization", 0.05), "--max-utilization 0.05 leaves out 12, the quietest moment has its busiest worker at 0.1"),
+        (("--max-utilization", 0.05), "--max-utilization 0.05 leaves out 12, the quietest moment has its busiest executor at 0.1"),
         (("--method", "guess"), "--method: found guess, utilization_law or daedalus is allowed"),
     ],
 )
@@ -151,7 +151,7 @@ def test_the_first_minutes_of_workers_that_were_warming_up_are_left_out_and_a_no
     write(path, workers.ramp(chance, rising(0.15, 0.95, 120)))
     half = found("fit", "capacity", path, "--max-utilization", 0.5)
     assert half["capacity"] == pytest.approx(workers.capacity, rel=0.05)
-    assert half["notes"] == ["left out 0 s to 120 s: the workers were still warming up, busier for their load than later"]
+    assert half["notes"] == ["left out 0 s to 120 s: the executors were still warming up, busier for their load than later"]
     assert "note left out 0 s to 120 s" in table("fit", "capacity", path, "--max-utilization", 0.5)
 
 
@@ -162,8 +162,8 @@ def test_a_file_that_ends_just_after_a_rescale_is_answered_for_the_workers_at_th
     path.write_text(ramp(40, "abcdef") + "\n" + "\n".join(later))
     fitted = found("fit", "capacity", path)
     assert fitted["capacity"] == pytest.approx(9000, rel=0.01) and fitted["workers"] == []
-    assert fitted["notes"] == ["too few readings of the 9 workers at the end can be used: this is the capacity of the 6 before them, times 9/6"]
-    assert "capacity of 9 workers" in table("fit", "capacity", path)
+    assert fitted["notes"] == ["too few readings of the 9 executors at the end can be used: this is the capacity of the 6 before them, times 9/6"]
+    assert "capacity of 9 executors" in table("fit", "capacity", path)
     assert "capacity at 100%: 9,000" in drawn(tmp_path, "fit", "capacity", path)
 
 

@@ -5,7 +5,7 @@ import pytest
 from laws import latency_by_law_s
 from steady_job import TERMS, Analysed, SteadyJob
 
-from penstock.core.analyze.learn import batch_measured, cost_of, profile_row, workers_reading
+from penstock.core.analyze.learn import batch_measured, cost_of, executor_uses, profile_row
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.profile import ProfileSeen
@@ -110,7 +110,7 @@ def batched(number: int, executors: int, rate: float) -> Reading:
     """The reading of a job of one query under this law that keeps up; its tasks fill the executors evenly but for the last wave."""
     batch_s = LAW.duration_s(rate * INTERVAL_S, executors)
     latency_s = latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=INTERVAL_S, executors=executors, quantile=0.95)
-    tasks = [12 // executors + (worker < 12 % executors) for worker in range(executors)]
+    tasks = [12 // executors + (use < 12 % executors) for use in range(executors)]
     stage = StageReading(position=0, name="scan", tasks=12.0, rows_per_s=rate, run_time_s_per_s=rate * LAW.row_s, busyness=0.5)
     query = QueryReading(
         name="q", state="running", trigger=Trigger(interval_s=INTERVAL_S), rate_limit_rows_per_s=None, batch_id=number, batches=3, arrival_rows_per_s=rate,
@@ -207,13 +207,13 @@ def test_stages_show_what_a_busy_slot_does() -> None:
 def test_cpu_counts_against_what_a_whole_executor_is() -> None:
     reading = SteadyJob().reading()
     for cores, busy in ((None, 0.5), (2.0, 0.25)):
-        workers = workers_reading(reading, Autopilot(executor_cpu_cores=cores))
-        assert workers is not None and workers.is_whole and [worker.utilization for worker in workers.workers] == pytest.approx([busy] * 4)
+        uses = executor_uses(reading, Autopilot(executor_cpu_cores=cores))
+        assert uses is not None and uses.is_whole and [use.utilization for use in uses.uses] == pytest.approx([busy] * 4)
 
 
 @pytest.mark.parametrize("missing", ["cpu_cores", "throughput_rows_per_s"])
 def test_one_executor_that_is_not_known_hides_them_all(missing: str) -> None:
     reading = SteadyJob().reading()
     executors: tuple[ExecutorReading, ...] = (replace(reading.executors[0], **{missing: None}), *reading.executors[1:])  # type: ignore[arg-type]
-    assert workers_reading(replace(reading, executors=executors), Autopilot()) is None
-    assert workers_reading(replace(reading, executors=()), Autopilot()) is None
+    assert executor_uses(replace(reading, executors=executors), Autopilot()) is None
+    assert executor_uses(replace(reading, executors=()), Autopilot()) is None

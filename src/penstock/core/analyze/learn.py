@@ -19,10 +19,10 @@ from penstock.core.models.anomaly.recovery_watch import ABANDONED_AFTER_S, LAG_T
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors
 from penstock.core.models.capacity.capacity_model import CapacityModel, CapacitySeen
+from penstock.core.models.capacity.executor_lines import AVERAGING_S
+from penstock.core.models.capacity.executor_use import ExecutorUse, ExecutorUses
 from penstock.core.models.capacity.job_capacity import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
 from penstock.core.models.capacity.pace import Pace, PaceSeen
-from penstock.core.models.capacity.worker_lines import AVERAGING_S
-from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
 from penstock.core.models.forecast.series import STEP_S, LoadSeen, Series
@@ -93,9 +93,9 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt
         if model is not None:
             batches[query.name] = model
     alone = batches.get(reading.queries[0].name) if len(reading.queries) == 1 and plant_of(reading) == "micro_batch" else None
-    capacity, workers = replace(learnt.capacity, by_batches=None if alone is None else alone.cost), workers_reading(reading, autopilot)
-    if workers is not None:
-        capacity = capacity.learn([CapacitySeen(workers=workers)])
+    capacity, uses = replace(learnt.capacity, by_batches=None if alone is None else alone.cost), executor_uses(reading, autopilot)
+    if uses is not None:
+        capacity = capacity.learn([CapacitySeen(uses=uses)])
     return replace(learnt, capacity=capacity, batches=batches, batch_ids=ids)
 
 
@@ -196,19 +196,19 @@ def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None
     return model.learn(seen)
 
 
-def workers_reading(reading: Reading, autopilot: Autopilot) -> WorkersReading | None:
+def executor_uses(reading: Reading, autopilot: Autopilot) -> ExecutorUses | None:
     """Return all executors at one moment; None where anything about any of them is unknown: a sum over less is not the job."""
     if is_stalled(reading):
         return None
-    plant, workers = plant_of(reading), []
+    plant, uses = plant_of(reading), []
     for executor in reading.executors:
         busy = utilization(executor, plant, autopilot.executor_cpu_cores)
         if busy is None or executor.throughput_rows_per_s is None:
             return None
-        workers.append(WorkerReading(worker=executor.executor_id, utilization=busy, throughput_rows_per_s=executor.throughput_rows_per_s))
-    if not workers:
+        uses.append(ExecutorUse(executor=executor.executor_id, utilization=busy, throughput_rows_per_s=executor.throughput_rows_per_s))
+    if not uses:
         return None
-    return WorkersReading(at_s=reading.at_s, executors=len(workers), since_change_s=reading.since_disturbance_s, workers=tuple(workers))
+    return ExecutorUses(at_s=reading.at_s, executors=len(uses), since_change_s=reading.since_disturbance_s, uses=tuple(uses))
 
 
 def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None:

@@ -3,15 +3,15 @@ import random
 
 import numpy as np
 import pytest
+from executor_moments import moved
 from hypothesis import given
 from hypothesis import strategies as st
-from worker_moments import moved
 
 from penstock.core.models.capacity.beliefs import UNSEEN_SPREAD, Remembered, beliefs_elsewhere
+from penstock.core.models.capacity.executor_lines import CapacityLine
 from penstock.core.models.capacity.job_capacity import JobCapacity
-from penstock.core.models.capacity.worker_lines import CapacityLine
 from penstock.core.models.estimate import student_estimate
-from penstock.selftest.worlds.workers import Workers, rising
+from penstock.selftest.worlds.uneven_executors import UnevenExecutors, rising
 
 LINES = st.builds(
     CapacityLine,
@@ -23,7 +23,7 @@ LINES = st.builds(
 
 
 def elsewhere(known: Remembered, at_utilization: float, executors: int) -> tuple[float, float]:
-    """The average per worker times the number of executors, less certain the further away."""
+    """The average per executor times the number of executors, less certain the further away."""
     times, value = executors / known.executors, known.line.value_at(at_utilization)
     doubts = known.doubt(at_utilization), UNSEEN_SPREAD * math.log2(times)
     return value * times, times**2 * (known.line.variance_at(at_utilization) + sum((doubt * value) ** 2 for doubt in doubts))
@@ -45,8 +45,8 @@ def learnt(*executor_counts: int) -> JobCapacity:
     """A job that stayed at each of these for a while, an hour after the one before and with other executors."""
     model = JobCapacity()
     for number, executors in enumerate(executor_counts):
-        workers = Workers(proportions=(1.0,) * executors, speeds=(1000.0,) * executors, idle=0.0, utilization_noise=0.01, throughput_noise=0.01)
-        model = model.learn(moved(workers.ramp(random.Random(number), rising(0.1, 0.5, 20)), later_s=3600.0 * number, prefix=f"{number}-"))
+        uneven = UnevenExecutors(proportions=(1.0,) * executors, speeds=(1000.0,) * executors, idle=0.0, utilization_noise=0.01, throughput_noise=0.01)
+        model = model.learn(moved(uneven.ramp(random.Random(number), rising(0.1, 0.5, 20)), later_s=3600.0 * number, prefix=f"{number}-"))
     return model
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conformance import World, conforming
+from executor_moments import moment
 from hypothesis import given
 from hypothesis import strategies as st
-from worker_moments import moment
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
@@ -22,10 +22,10 @@ def turn(chance: random.Random, at_s: float, rate: float, executors: int, *, cpu
     """Three batches of a job whose tasks are spread evenly: the busiest executor has ceil(P/s) of them."""
     rows = rate * INTERVAL_S
     times = [LAW.duration_s(rows, executors) * chance.lognormvariate(0.0, time_noise) for _ in range(3)]
-    tasks = [12 // executors + (worker < 12 % executors) for worker in range(executors)]
-    workers = [(max(0.0, count * rows / 12 * LAW.row_s / INTERVAL_S + chance.gauss(0.0, cpu_noise)), rate * count / 12) for count in tasks]
+    tasks = [12 // executors + (use < 12 % executors) for use in range(executors)]
+    uses = [(max(0.0, count * rows / 12 * LAW.row_s / INTERVAL_S + chance.gauss(0.0, cpu_noise)), rate * count / 12) for count in tasks]
     batches = tuple(BatchMeasured(rows=rows, duration_s=duration_s, executors=executors) for duration_s in times)
-    return CapacitySeen(workers=moment(at_s, *workers, prefix=f"{executors}-"), batches=batches)
+    return CapacitySeen(uses=moment(at_s, *uses, prefix=f"{executors}-"), batches=batches)
 
 
 def turns(chance: random.Random, executors: int = 3, count: int = 21, begin_s: float = 0.0, **noise: float) -> list[CapacitySeen]:
@@ -89,14 +89,14 @@ def test_batches_of_one_size_leave_the_regression_and_the_reason_is_passed_on() 
     assert choice.model == UTILIZATION and "batches of one size only" in choice.why and isinstance(model.capacity(3, INTERVAL_S), Estimate)
 
 
-def test_without_whole_readings_of_the_workers_the_batch_cost_answers() -> None:
-    seen = [replace(each, workers=replace(each.workers, workers=each.workers.workers[:1])) for each in turns(random.Random(5))]
+def test_without_whole_readings_of_the_executors_the_batch_cost_answers() -> None:
+    seen = [replace(each, uses=replace(each.uses, uses=each.uses.uses[:1])) for each in turns(random.Random(5))]
     model = EMPTY.learn(seen)
     assert model.choice(3, INTERVAL_S).model == MICRO_BATCH and model.choice(3, INTERVAL_S).why.startswith("no utilisation regression")
     assert model.capacity(3, INTERVAL_S).value == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.05)
 
 
-def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_worker_that_is_all_busy() -> None:
+def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_executor_that_is_all_busy() -> None:
     seen = turns(random.Random(6))
     model = CapacityModel().learn(seen)
     assert model.choice(3, INTERVAL_S).model == UTILIZATION and "no batches" in model.choice(3, INTERVAL_S).why
@@ -110,7 +110,7 @@ def test_a_limit_of_rows_caps_the_answer() -> None:
 
 
 def alike(at_s: float, utilization: float, rows_per_s: float, executors: int = 1) -> CapacitySeen:
-    return CapacitySeen(workers=moment(at_s, *[(utilization, rows_per_s / executors)] * executors, prefix=f"{executors}-"))
+    return CapacitySeen(uses=moment(at_s, *[(utilization, rows_per_s / executors)] * executors, prefix=f"{executors}-"))
 
 
 def test_what_executors_have_carried_they_can_carry_however_unsure_their_line_is() -> None:
@@ -126,9 +126,9 @@ def test_what_executors_have_carried_they_can_carry_however_unsure_their_line_is
 
 
 def test_what_executors_have_carried_is_half_forgotten_when_their_line_is() -> None:
-    learnt = CapacityModel().by_utilization.learn([alike(15.0 * number, 0.5, 100.0).workers for number in range(8)])
+    learnt = CapacityModel().by_utilization.learn([alike(15.0 * number, 0.5, 100.0).uses for number in range(8)])
     assert learnt.carried() == pytest.approx({1: 100.0})
-    later = learnt.learn([alike(learnt.half_life_s + 15.0 * number, 0.5, 150.0, executors=2).workers for number in range(9)])
+    later = learnt.learn([alike(learnt.half_life_s + 15.0 * number, 0.5, 150.0, executors=2).uses for number in range(9)])
     assert later.carried() == pytest.approx({1: 50.0, 2: 150.0}, rel=0.02)
 
 
@@ -190,8 +190,8 @@ def test_of_a_nearly_idle_job_fewer_executors_each_carry_at_least_what_each_carr
     """Two percent busy, and CPU that is noise for the most part: a line through that says nothing of fewer executors."""
     rng, seen = random.Random(3), []
     for number in range(20):
-        workers = [(0.02 + rng.gauss(0.0, 0.004), rng.uniform(80.0, 120.0)) for _ in range(12)]
-        seen.append(CapacitySeen(workers=moment(15.0 * number, *workers)))
+        uses = [(0.02 + rng.gauss(0.0, 0.004), rng.uniform(80.0, 120.0)) for _ in range(12)]
+        seen.append(CapacitySeen(uses=moment(15.0 * number, *uses)))
     for executors in (1, 3, 6):
         answer = CapacityModel().learn(seen).capacity(executors, None)
         assert answer.value >= answer.low >= 0.8 * 100.0 * executors

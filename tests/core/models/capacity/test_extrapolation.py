@@ -4,7 +4,7 @@ import pytest
 
 from penstock.core.models.capacity.extrapolation import quiet, score_extrapolation
 from penstock.core.models.estimate import NotReady
-from penstock.selftest.worlds.workers import rising, skewed
+from penstock.selftest.worlds.uneven_executors import rising, skewed
 
 
 def test_the_score_is_beside_that_of_a_constant_and_of_the_paper() -> None:

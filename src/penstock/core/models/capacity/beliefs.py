@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.core.models.arrays import Floats, Ints
-from penstock.core.models.capacity.worker_lines import CapacityLine
+from penstock.core.models.capacity.executor_lines import CapacityLine
 from penstock.core.models.estimate import Estimates, student_estimates
 from penstock.core.models.moments import Number
 
@@ -18,7 +18,7 @@ MODEL_SPREAD = 0.03
 EXTRAPOLATION_SPREAD = 0.03
 """Relative standard deviation added at twice the highest utilisation seen: no line is straight for ever."""
 UNSEEN_SPREAD = 0.1
-"""Relative standard deviation of the average per worker with twice or half the executors, where the data is split in another way."""
+"""Relative standard deviation of the average per executor with twice or half the executors, where the data is split in another way."""
 REVISIT_SPREAD = 0.05
 """Relative standard deviation between two stays with equally many executors, for the same reason."""
 
@@ -93,7 +93,7 @@ class Remembered:
 
 
 def measured(known: Sequence[Remembered], at_utilization: Floats) -> Beliefs:
-    """Return each capacity when its busiest worker is at its utilisation; the variance is that of the scatter of its readings."""
+    """Return each capacity when its busiest executor is at its utilisation; the variance is that of the scatter of its readings."""
     asked = list(zip([each.line for each in known], at_utilization.tolist(), strict=True))
     return Beliefs(
         value=np.array([line.value_at(at) for line, at in asked]),
@@ -103,7 +103,7 @@ def measured(known: Sequence[Remembered], at_utilization: Floats) -> Beliefs:
 
 
 def beliefs_elsewhere(known: Remembered, at_utilization: Floats, executor_counts: Ints) -> Beliefs:
-    """Return the capacity with other executors: the average of one times their number (Daedalus sec. 3.1), each at its utilisation of the busiest worker.
+    """Return the capacity with other executors: the average of one times their number (Daedalus sec. 3.1), each at its utilisation of the busiest executor.
 
     >>> line = CapacityLine(intercept=0.0, slope=400.0, variance=(0.0, 0.0, 0.0), freedom=8.0)
     >>> known = Remembered(executors=4, at_s=0.0, readings=10.0, line=line, highest_utilization=0.9)

@@ -9,8 +9,8 @@ import numpy as np
 from penstock.core.models.arrays import Flags, Floats, Ints
 from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, capacities_by_laws, waves
+from penstock.core.models.capacity.executor_use import ExecutorUses
 from penstock.core.models.capacity.job_capacity import JobCapacity
-from penstock.core.models.capacity.worker_readings import WorkersReading
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
 from penstock.core.models.score import Score
 
@@ -28,9 +28,9 @@ SURE_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacitySeen:
-    """One turn: all workers over a window that ends at a commit, and the batches committed since the turn before."""
+    """One turn: all executors over a window that ends at a commit, and the batches committed since the turn before."""
 
-    workers: WorkersReading
+    uses: ExecutorUses
     batches: tuple[BatchMeasured, ...] = ()
 
 
@@ -48,12 +48,12 @@ class CapacityModel:
 
     Without `by_batches` (Real-Time Mode, where the batch duration is set, not measured) the regression answers.
 
-    >>> from penstock.core.models.capacity.worker_readings import WorkerReading
+    >>> from penstock.core.models.capacity.executor_use import ExecutorUse
     >>> def turn(number: int) -> CapacitySeen:
     ...     rows = 1000.0 + 100.0 * number
-    ...     worker = WorkerReading(worker="1", utilization=rows / 10_000.0, throughput_rows_per_s=rows / 5.0)
-    ...     workers = WorkersReading(at_s=15.0 * number, executors=1, since_change_s=None, workers=(worker,))
-    ...     return CapacitySeen(workers=workers, batches=(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, executors=1),))
+    ...     use = ExecutorUse(executor="1", utilization=rows / 10_000.0, throughput_rows_per_s=rows / 5.0)
+    ...     uses = ExecutorUses(at_s=15.0 * number, executors=1, since_change_s=None, uses=(use,))
+    ...     return CapacitySeen(uses=uses, batches=(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, executors=1),))
     >>> model = CapacityModel(by_batches=BatchCost(partitions=1)).learn([turn(number) for number in range(20)])
     >>> round(model.capacity(1, 5.0).value), round(model.by_utilization.predict().value)
     (1800, 2000)
@@ -67,7 +67,7 @@ class CapacityModel:
         batches = [batch for turn in seen for batch in turn.batches]
         return replace(
             self,
-            by_utilization=self.by_utilization.learn([turn.workers for turn in seen]),
+            by_utilization=self.by_utilization.learn([turn.uses for turn in seen]),
             by_batches=self.by_batches.learn(batches) if self.by_batches and batches else self.by_batches,
         )
 

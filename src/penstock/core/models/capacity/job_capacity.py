@@ -1,4 +1,4 @@
-"""Capacity of a job from the utilisation of its workers, with as many executors as now and with others."""
+"""Capacity of a job from the utilisation of its executors, with as many executors as now and with others."""
 
 import math
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.beliefs import REVISIT_SPREAD, Beliefs, Remembered, beliefs_elsewhere, measured, mixture, weighed
+from penstock.core.models.capacity.executor_lines import AVERAGING_S, IDLE_SPREAD, MIN_READINGS, CapacityLine
+from penstock.core.models.capacity.executor_use import WINDOW, ExecutorUses, as_arrays, glitches, leading_glitches
 from penstock.core.models.capacity.samples import SampledStay, score_stays, with_readings
-from penstock.core.models.capacity.stay import Stay, WorkersLaw, first_stay, job_law_line, job_regression_line, worker_regressions, workers_law
-from penstock.core.models.capacity.worker_lines import AVERAGING_S, IDLE_SPREAD, MIN_READINGS, CapacityLine
-from penstock.core.models.capacity.worker_readings import WINDOW, WorkersReading, as_arrays, glitches, leading_glitches
+from penstock.core.models.capacity.stay import ExecutorsLaw, Stay, executor_regressions, executors_law, first_stay, job_law_line, job_regression_line
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
 from penstock.core.models.once import once
 from penstock.core.models.score import Score
@@ -29,28 +29,28 @@ HALF_LIFE_S = 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerShare:
-    """One worker when the busiest is at the utilisation asked for: its rows/s, and its utilisation as a proportion of the busiest one's."""
+class ExecutorCapacity:
+    """One executor when the busiest is at the utilisation asked for: its rows/s, and its utilisation as a proportion of the busiest one's."""
 
-    worker: str
+    executor: str
     capacity_rows_per_s: float
     proportion: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCapacity:
-    """Learns from moments at which all workers were read (Daedalus sec. 3.1).
+    """Learns from moments at which all executors were read (Daedalus sec. 3.1).
 
-    `stay` is the present set of workers. `waiting` are its newest readings, held back until enough came after them to recognise a glitch. `remembered` are
+    `stay` is the present set of executors. `waiting` are its newest readings, held back until enough came after them to recognise a glitch. `remembered` are
     the numbers of executors seen before, in their order. `samples` are a few moments of each stay, for the score.
 
     Utilisation of micro-batches saturates at 1 - a/T (overhead a, batch time T): ask for the capacity there, not at 1.
 
-    >>> from penstock.core.models.capacity.worker_readings import WorkerReading
-    >>> def reading(at_s: float, load: float) -> WorkersReading:
-    ...     busy = WorkerReading(worker="1", utilization=load, throughput_rows_per_s=1000.0 * load)
-    ...     less = WorkerReading(worker="2", utilization=0.5 * load, throughput_rows_per_s=500.0 * load)
-    ...     return WorkersReading(at_s=at_s, executors=2, since_change_s=None, workers=(busy, less))
+    >>> from penstock.core.models.capacity.executor_use import ExecutorUse
+    >>> def reading(at_s: float, load: float) -> ExecutorUses:
+    ...     busy = ExecutorUse(executor="1", utilization=load, throughput_rows_per_s=1000.0 * load)
+    ...     less = ExecutorUse(executor="2", utilization=0.5 * load, throughput_rows_per_s=500.0 * load)
+    ...     return ExecutorUses(at_s=at_s, executors=2, since_change_s=None, uses=(busy, less))
     >>> model = JobCapacity().learn([reading(15.0 * i, 0.2 + 0.02 * i) for i in range(10)])
     >>> round(model.predict().value, 6), round(model.predict(executors=4).value, 6), round(model.skew(), 6)
     (1500.0, 3000.0, 1.333333)
@@ -62,12 +62,12 @@ class JobCapacity:
     averaging_s: float = AVERAGING_S
     idle_spread: float = IDLE_SPREAD
     stay: Stay | None = None
-    waiting: tuple[WorkersReading, ...] = ()
+    waiting: tuple[ExecutorUses, ...] = ()
     remembered: tuple[Remembered, ...] = ()
     samples: tuple[SampledStay, ...] = ()
 
-    def learn(self, seen: Sequence[WorkersReading]) -> Self:
-        """Learn readings in the order of time; those during warm-up, with a worker missing or with all workers idle are left out."""
+    def learn(self, seen: Sequence[ExecutorUses]) -> Self:
+        """Learn readings in the order of time; those during warm-up, with an executor missing or with all executors idle are left out."""
         used = [reading for reading in seen if self.uses(reading)]
         model = replace(self, samples=with_readings(self.samples, used)) if used else self
         for names, run in groupby(used, key=lambda reading: reading.names):
@@ -77,10 +77,10 @@ class JobCapacity:
         return model
 
     def predict(self, *, at_utilization: float = 1.0, executors: int | None = None) -> Estimate | NotReady:
-        """Return the rows/s of all workers when the busiest is at `at_utilization`, by default with the present executors.
+        """Return the rows/s of all executors when the busiest is at `at_utilization`, by default with the present executors.
 
-        The present number of executors is measured. One seen before is remembered, and fades into the average per worker times their number, which is also the
-        answer for one never seen.
+        The present number of executors is measured. One seen before is remembered, and fades into the average of an executor times their number, which is
+        also the answer for one never seen.
         """
         if executors is None and self.stay is not None:
             executors = self.stay.executors
@@ -110,24 +110,24 @@ class JobCapacity:
         newest_s = max((each.at_s for each in known.values()), default=0.0)
         return {executors: each.carried_rows_per_s * math.exp2((each.at_s - newest_s) / self.half_life_s) for executors, each in known.items()}
 
-    def predict_throughput(self, reading: WorkersReading) -> Estimate | NotReady:
+    def predict_throughput(self, reading: ExecutorUses) -> Estimate | NotReady:
         """Return the throughput that the utilisations of a reading imply.
 
-        The utilisation of the busiest worker is derived from the mean of all and its share in the past: the highest of noisy readings is too high.
+        The utilisation of the busiest executor is derived from the mean of all and its share in the past: the highest of noisy readings is too high.
         """
         stay, law = self._settled(), self._law()
-        utilizations = [worker.utilization for worker in reading.workers]
+        utilizations = [use.utilization for use in reading.uses]
         busiest = max(utilizations, default=0.0)
         if law is not None:
             busiest = law.first_at(sum(utilizations) / len(utilizations))
         elif stay is not None and stay.load.mean_y > 0.0:
-            busiest = sum(utilizations) / len(utilizations) * float(stay.workers.moments.mean_x.max()) / stay.load.mean_y
+            busiest = sum(utilizations) / len(utilizations) * float(stay.by_executor.moments.mean_x.max()) / stay.load.mean_y
         return self.predict(at_utilization=busiest, executors=reading.executors)
 
     def score(self) -> Score | NotReady:
         """Return the error on the busiest third of the samples, learnt from the rest, beside their mean and the paper's sum of regressions.
 
-        Samples are a few workers at a few moments; with all readings at hand use `score_extrapolation`.
+        Samples are a few executors at a few moments; with all readings at hand use `score_extrapolation`.
         """
         found = score_stays(self.samples, self.idle_spread)
         return replace(found, mape=found.paper_mape) if isinstance(found, Score) and found.paper_mape is not None and self.method == "daedalus" else found
@@ -136,24 +136,24 @@ class JobCapacity:
         """Return the model after it has judged and learnt the waiting readings: many questions are then cheap."""
         return replace(self, stay=self._settled(), waiting=())
 
-    def workers(self, *, at_utilization: float = 1.0) -> tuple[WorkerShare, ...]:
-        """Return every present worker when the busiest is at `at_utilization`; they add up to the capacity measured here. Empty before there is one."""
+    def each_executor(self, *, at_utilization: float = 1.0) -> tuple[ExecutorCapacity, ...]:
+        """Return every present executor when the busiest is at `at_utilization`; they add up to the capacity measured here. Empty before there is one."""
         stay = self._settled()
         line = self._line(stay) if stay else None
         if stay is None or line is None:
             return ()
-        law, workers = self._law(), stay.workers
+        law, by_executor = self._law(), stay.by_executor
         if law is None:
-            known, lines = worker_regressions(stay, idle_spread=self.idle_spread)
-            rates, proportions = np.zeros(len(stay.names)), workers.proportion
+            known, lines = executor_regressions(stay, idle_spread=self.idle_spread)
+            rates, proportions = np.zeros(len(stay.names)), by_executor.proportion
             rates[known] = lines.along(proportions[known]).value_at(at_utilization)
         else:
-            rates, proportions = line.value_at(at_utilization) * workers.moments.mean_y / stay.load.mean_x, law.at_full
+            rates, proportions = line.value_at(at_utilization) * by_executor.moments.mean_y / stay.load.mean_x, law.at_full
         columns = zip(stay.names, rates.tolist(), proportions.tolist(), strict=True)
-        return tuple(WorkerShare(worker=name, capacity_rows_per_s=rate, proportion=proportion) for name, rate, proportion in columns)
+        return tuple(ExecutorCapacity(executor=name, capacity_rows_per_s=rate, proportion=proportion) for name, rate, proportion in columns)
 
     def skew(self, *, at_utilization: float = 1.0) -> float | NotReady:
-        """Return the capacity if every worker could be as busy as the busiest, over the capacity: 1 is balanced, 1.25 leaves a fifth of the workers idle."""
+        """Return the capacity if every executor could be as busy as the busiest, over the capacity: 1 is balanced, 1.25 leaves a fifth of them idle."""
         stay = self._settled()
         line = self._line(stay) if stay else None
         if stay is None or line is None:
@@ -161,23 +161,23 @@ class JobCapacity:
         law = self._law()
         if law is not None:
             return law.skew
-        _, lines = worker_regressions(stay, idle_spread=self.idle_spread)
+        _, lines = executor_regressions(stay, idle_spread=self.idle_spread)
         with_skew = float(line.value_at(at_utilization))
         return sum(lines.value_at(at_utilization).tolist()) / with_skew if with_skew > 0.0 else 1.0
 
-    def uses(self, reading: WorkersReading) -> bool:
-        """Return whether a reading has all workers, is past warm-up, and at least one worker was busy."""
+    def uses(self, reading: ExecutorUses) -> bool:
+        """Return whether a reading has all executors, is past warm-up, and at least one executor was busy."""
         settled = reading.since_change_s is None or reading.since_change_s >= self.warm_up_s
-        return settled and reading.is_whole and any(worker.utilization > 0.0 for worker in reading.workers)
+        return settled and reading.is_whole and any(use.utilization > 0.0 for use in reading.uses)
 
     def _not_ready(self) -> NotReady:
         stay = self._settled()
         if stay is not None and round(stay.readings) >= MIN_READINGS:
-            return NotReady(why="no worker processed anything in them")
-        return NotReady(why=f"fewer than {MIN_READINGS} readings of all workers at work, outside of warm-up")
+            return NotReady(why="no executor processed anything in them")
+        return NotReady(why=f"fewer than {MIN_READINGS} readings of all executors at work, outside of warm-up")
 
-    def _stayed(self, readings: tuple[WorkersReading, ...]) -> Self:
-        """Add readings of the present workers, and judge and learn those with a whole window after them."""
+    def _stayed(self, readings: tuple[ExecutorUses, ...]) -> Self:
+        """Add readings of the present executors, and judge and learn those with a whole window after them."""
         stay = self.stay or first_stay(readings[0])
         waiting = (*self.waiting, *readings)
         judged = len(waiting) - WINDOW + 1
@@ -188,7 +188,7 @@ class JobCapacity:
         return replace(self, stay=stay, waiting=waiting)
 
     def _left(self) -> Self:
-        """Return the model without the present workers: what they showed becomes the memory of this number of executors."""
+        """Return the model without the present executors: what they showed becomes the memory of this number of executors."""
         here = self._here()
         if here is None:
             return replace(self, stay=None, waiting=())
@@ -203,8 +203,8 @@ class JobCapacity:
     def _here(self) -> Remembered | None:
         return _measured_here(self)
 
-    def _law(self) -> WorkersLaw | None:
-        """Return the law of every present worker; None for the paper's method."""
+    def _law(self) -> ExecutorsLaw | None:
+        """Return the law of every present executor; None for the paper's method."""
         return _law_here(self) if self.method == "utilization_law" else None
 
     def _line(self, stay: Stay) -> CapacityLine | None:
@@ -236,15 +236,15 @@ def _settled_stay(model: JobCapacity) -> Stay | None:
 
 
 @once(16)
-def _law_here(model: JobCapacity) -> WorkersLaw | None:
-    """Return the law of every present worker, cached because many readings are judged by it."""
+def _law_here(model: JobCapacity) -> ExecutorsLaw | None:
+    """Return the law of every present executor, cached because many readings are judged by it."""
     stay = model._settled()
-    return workers_law(stay, idle_spread=model.idle_spread) if stay else None
+    return executors_law(stay, idle_spread=model.idle_spread) if stay else None
 
 
 @once(16)
 def _measured_here(model: JobCapacity) -> Remembered | None:
-    """Return the line of the present workers, cached because the capacity with any executors is predicted from it."""
+    """Return the line of the present executors, cached because the capacity with any executors is predicted from it."""
     stay = model._settled()
     line = model._line(stay) if stay else None
     if stay is None or line is None:

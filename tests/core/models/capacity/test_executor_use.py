@@ -2,11 +2,11 @@ import random
 
 import numpy as np
 import pytest
-from worker_moments import moved
+from executor_moments import moved
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.capacity.worker_readings import WINDOW, WarmUp, WorkersReading, glitches, leading_glitches, warm_ups, without
-from penstock.selftest.worlds.workers import LOADS, rising, skewed
+from penstock.core.models.capacity.executor_use import WINDOW, ExecutorUses, WarmUp, glitches, leading_glitches, warm_ups, without
+from penstock.selftest.worlds.uneven_executors import LOADS, rising, skewed
 
 
 def noisy(moments: int, seed: int) -> tuple[Floats, Floats]:
@@ -47,7 +47,7 @@ def test_leading_moments_are_judged_as_in_their_own_window() -> None:
     assert expected[4] and expected[17]
 
 
-def seen(seed: int, load: str, readings: int = 120, period_s: float = 15.0, **settings: float) -> list[WorkersReading]:
+def seen(seed: int, load: str, readings: int = 120, period_s: float = 15.0, **settings: float) -> list[ExecutorUses]:
     chance = random.Random(seed)
     return skewed(chance, 6, utilization_noise=0.02, **settings).ramp(chance, LOADS[load](readings), period_s=period_s)
 
@@ -61,7 +61,7 @@ def test_the_minutes_of_a_warm_up_are_found(load: str, warm_after_s: float, peri
 
 
 @pytest.mark.parametrize("load", LOADS)
-def test_workers_that_are_warm_from_the_start_keep_nearly_all_their_readings(load: str) -> None:
+def test_executors_that_are_warm_from_the_start_keep_nearly_all_their_readings(load: str) -> None:
     found = [warm_ups(seen(seed, load, noise_lasts_s=30.0)) for seed in range(40)]
     assert sum(map(bool, found)) <= 2
 
@@ -70,13 +70,13 @@ def test_a_file_too_short_to_judge_is_kept_whole() -> None:
     assert warm_ups(seen(1, "rising", readings=12, warm_after_s=60.0)) == () and warm_ups([]) == ()
 
 
-def test_every_set_of_workers_has_a_warm_up_of_its_own() -> None:
+def test_every_set_of_executors_has_a_warm_up_of_its_own() -> None:
     first = seen(1, "rising", warm_after_s=90.0)
     later = moved(seen(2, "a sine", warm_after_s=90.0), later_s=1800.0, prefix="new")
     assert [found.from_s for found in warm_ups([*first, *later])] == [0.0, 1800.0]
 
 
-def test_what_is_left_out_are_the_moments_before_workers_were_warm() -> None:
+def test_what_is_left_out_are_the_moments_before_executors_were_warm() -> None:
     chance = random.Random(3)
     readings = skewed(chance, 3).ramp(chance, rising(0.1, 0.5, 10))
     assert [each.at_s for each in without(readings, [WarmUp(from_s=0.0, until_s=60.0)])] == [60.0, 75.0, 90.0, 105.0, 120.0, 135.0]

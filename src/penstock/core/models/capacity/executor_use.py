@@ -1,4 +1,4 @@
-"""Utilisation and throughput of every worker at one moment, and which of these readings to leave out: glitches and warm-up."""
+"""Utilisation and throughput of every executor at one moment, and which of these readings to leave out: glitches and warm-up."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,17 +9,17 @@ from operator import attrgetter
 import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
-from penstock.core.models.capacity.worker_lines import AVERAGING_S, shows_idle
+from penstock.core.models.capacity.executor_lines import AVERAGING_S, shows_idle
 from penstock.core.models.estimate import SIGMA_PER_MAD
 from penstock.core.models.moments import PairedMoments
 from penstock.core.models.once import once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerReading:
-    """One worker; `utilization` is 0 to 1, best as an average over a minute that ends at a commit (Daedalus sec. 3.1)."""
+class ExecutorUse:
+    """One executor; `utilization` is 0 to 1, best as an average over a minute that ends at a commit (Daedalus sec. 3.1)."""
 
-    worker: str
+    executor: str
     utilization: float
     throughput_rows_per_s: float
 
@@ -30,36 +30,36 @@ class WorkerReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkersReading:
-    """All workers of a job at one moment; `since_change_s` is the time since workers last came, went or restarted, None if unknown."""
+class ExecutorUses:
+    """All executors of a job at one moment; `since_change_s` is the time since executors last came, went or restarted, None if unknown."""
 
     at_s: float
     executors: int
     since_change_s: float | None
-    workers: tuple[WorkerReading, ...]
+    uses: tuple[ExecutorUse, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The workers, sorted: the same set is the same tuple."""
-        return tuple(sorted(worker.worker for worker in self.workers))
+        """The executors, sorted: the same set is the same tuple."""
+        return tuple(sorted(use.executor for use in self.uses))
 
     @property
     def is_whole(self) -> bool:
-        """Whether every worker has one sane reading: a sum over less is not the throughput of the job."""
-        return len(self.workers) == self.executors == len(set(self.names)) > 0 and all(worker.is_sane for worker in self.workers)
+        """Whether every executor has one sane reading: a sum over less is not the throughput of the job."""
+        return len(self.uses) == self.executors == len(set(self.names)) > 0 and all(use.is_sane for use in self.uses)
 
 
-def as_arrays(readings: Sequence[WorkersReading]) -> tuple[Floats, Floats]:
-    """Return utilisation and throughput, a row for each moment and a column for each worker in the order of names."""
+def as_arrays(readings: Sequence[ExecutorUses]) -> tuple[Floats, Floats]:
+    """Return utilisation and throughput, a row for each moment and a column for each executor in the order of names."""
     both = np.array([_in_order(reading) for reading in readings])
     return both[:, 0], both[:, 1]
 
 
 @once(32)
-def _in_order(reading: WorkersReading) -> Floats:
+def _in_order(reading: ExecutorUses) -> Floats:
     """Cached because a reading is used in every turn in which it waits to be judged."""
-    ordered = sorted(reading.workers, key=attrgetter("worker"))
-    return np.array([[worker.utilization for worker in ordered], [worker.throughput_rows_per_s for worker in ordered]], dtype=float)
+    ordered = sorted(reading.uses, key=attrgetter("executor"))
+    return np.array([[use.utilization for use in ordered], [use.throughput_rows_per_s for use in ordered]], dtype=float)
 
 
 WINDOW = 9
@@ -73,9 +73,9 @@ TOLERATED_SIGMA = 5.0
 
 
 def glitches(utilization: Floats, throughput: Floats) -> Flags:
-    """Return which moments of a window are glitches of at least one worker (Hampel's filter on throughput given utilisation); rows are moments.
+    """Return which moments of a window are glitches of at least one executor (Hampel's filter on throughput given utilisation); rows are moments.
 
-    A worker's rows per second of utilisation has a median m over the window; a throughput y belongs if it lies among the m * u of the window, or near
+    An executor's rows per second of utilisation has a median m over the window; a throughput y belongs if it lies among the m * u of the window, or near
     them: where the load rises or falls steeply, utilisation, an average, comes later than throughput. The tolerance is a multiple of the median |y - m * u|.
 
     >>> steady = np.full((9, 1), 0.5)
@@ -96,7 +96,7 @@ def leading_glitches(utilization: Floats, throughput: Floats, window: int = WIND
 
 
 def _off(y: Floats, around_u: Floats, around_y: Floats) -> Flags:
-    """Axes: moment, worker, and the window (of one element in y)."""
+    """Axes: moment, executor, and the window (of one element in y)."""
     ratio = np.divide(around_y, around_u, out=np.zeros(around_u.shape), where=around_u > 0.0)
     expected = np.median(ratio, axis=2, keepdims=True) * around_u
     scale = np.median(np.abs(around_y - expected), axis=2, keepdims=True) * SIGMA_PER_MAD
@@ -112,7 +112,7 @@ LATER_S = (180.0, 120.0, 60.0)
 """A minute is judged by readings at least this many seconds after its start; if they are too few, by the next number."""
 
 FEWEST_LATER = 10
-"""Moments needed to know what workers are like when they are warm."""
+"""Moments needed to know what executors are like when they are warm."""
 
 LONGEST_SHARE = 0.25
 """A warm-up is no longer than this share of the time."""
@@ -127,35 +127,35 @@ LEAST_SCATTER = 0.002
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmUp:
-    """The time from the first moment of a set of workers to the first at which they were warm."""
+    """The time from the first moment of a set of executors to the first at which they were warm."""
 
     from_s: float
     until_s: float
 
 
-def warm_ups(readings: Sequence[WorkersReading]) -> tuple[WarmUp, ...]:
-    """Return the first minutes of every set of workers in which they were busier for their load than later.
+def warm_ups(readings: Sequence[ExecutorUses]) -> tuple[WarmUp, ...]:
+    """Return the first minutes of every set of executors in which they were busier for their load than later.
 
-    For files that do not say when workers came, and workers that take longer than a model's own warm-up. Too few readings show nothing.
+    For files that do not say when executors came, and executors that take longer than a model's own warm-up. Too few readings show nothing.
     """
     found = []
     for _, run in groupby((reading for reading in readings if reading.is_whole), key=lambda reading: reading.names):
         stay = list(run)
         at_s = np.array([reading.at_s for reading in stay])
-        load = np.array([sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in stay])
-        utilization = np.array([sum(worker.utilization for worker in reading.workers) / len(reading.workers) for reading in stay])
+        load = np.array([sum(use.throughput_rows_per_s for use in reading.uses) for reading in stay])
+        utilization = np.array([sum(use.utilization for use in reading.uses) / len(reading.uses) for reading in stay])
         warm = warm_from(at_s, load, utilization)
         found += [WarmUp(from_s=stay[0].at_s, until_s=stay[warm].at_s)] if warm else []
     return tuple(found)
 
 
-def without(readings: Iterable[WorkersReading], left_out: Sequence[WarmUp]) -> list[WorkersReading]:
+def without(readings: Iterable[ExecutorUses], left_out: Sequence[WarmUp]) -> list[ExecutorUses]:
     """Return the readings outside of these warm-ups."""
     return [reading for reading in readings if not any(each.from_s <= reading.at_s < each.until_s for each in left_out)]
 
 
 def warm_from(at_s: Floats, load: Floats, utilization: Floats) -> int:
-    """Return the first moment at which workers were warm; 0 if they always were, or if there are too few readings.
+    """Return the first moment at which executors were warm; 0 if they always were, or if there are too few readings.
 
     >>> at_s, load = np.arange(0.0, 1800.0, 15.0), np.linspace(100.0, 500.0, 120)
     >>> extra = np.clip(1.0 - at_s / 100.0, 0.0, None)

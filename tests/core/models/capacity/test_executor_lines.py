@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.capacity.worker_lines import CapacityLine, have_lines, regression_lines
+from penstock.core.models.capacity.executor_lines import CapacityLine, have_lines, regression_lines
 from penstock.core.models.moments import MomentColumns
 
 
-def workers(seed: int) -> MomentColumns:
+def executors(seed: int) -> MomentColumns:
     """Some whose utilisation varies, some whose does not, some idle, some hardly seen."""
     chance = np.random.default_rng(seed)
     found = []
@@ -24,8 +24,8 @@ def numbers(line: CapacityLine) -> list[float]:
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.floats(1.0, 6.0))
-def test_the_lines_of_several_workers_add_up(seed: int, overlap: float) -> None:
-    seen, proportions = workers(seed), np.random.default_rng(seed).uniform(0.2, 1.0, 8)
+def test_the_lines_of_several_executors_add_up(seed: int, overlap: float) -> None:
+    seen, proportions = executors(seed), np.random.default_rng(seed).uniform(0.2, 1.0, 8)
     known = have_lines(seen)
     assert known.tolist() == [seen.at(place).count >= 3 and seen.at(place).mean_x > 0.0 for place in range(8)]
     if known.any():

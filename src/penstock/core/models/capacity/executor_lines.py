@@ -1,4 +1,4 @@
-"""Capacity as a line over utilisation: the paper's regression of each worker, and the utilisation law of all of them."""
+"""Capacity as a line over utilisation: the paper's regression of each executor, and the utilisation law of all of them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from penstock.core.models.moments import MomentColumns, Number, PairedMoments
 AVERAGING_S = 60.0
 """Utilisation is an average over this long (Daedalus sec. 3.1): readings closer together than that share most of their information."""
 IDLE_SPREAD = 0.05
-"""Standard deviation around 0 of the utilisation of a worker without load, before anything was seen."""
+"""Standard deviation around 0 of the utilisation of an executor without load, before anything was seen."""
 MIN_READINGS = 3
 """Two points always lie on a line; from three on, their scatter shows how good the line is."""
 MIN_SPREAD = 0.01
 """A smaller standard deviation of utilisation says nothing about a slope."""
 MIN_LOAD_SPREAD = 0.01
-"""A smaller standard deviation of the load, as a share of its mean, says nothing about a worker without load."""
+"""A smaller standard deviation of the load, as a share of its mean, says nothing about an executor without load."""
 SHARED = 0.5
-"""Share of a worker's error that all workers have in common: they process the same rows, and rows do not always cost the same."""
+"""Share of an executor's error that all executors have in common: they process the same rows, and rows do not always cost the same."""
 
 
 class _Line:
@@ -57,7 +57,7 @@ class CapacityLine(_Line):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LineColumns(_Line):
-    """The lines of several workers, one array element a worker."""
+    """The lines of several executors, one array element an executor."""
 
     intercept: Floats
     slope: Floats
@@ -65,7 +65,7 @@ class LineColumns(_Line):
     freedom: Floats
 
     def along(self, proportion: Floats) -> LineColumns:
-        """Return the lines over the utilisation of the busiest worker, where each worker is always at its `proportion` of it."""
+        """Return the lines over the utilisation of the busiest executor, where each executor is always at its `proportion` of it."""
         v0, v1, v2 = self.variance
         return LineColumns(
             intercept=self.intercept, slope=self.slope * proportion, variance=(v0, v1 * proportion, v2 * proportion * proportion), freedom=self.freedom
@@ -79,14 +79,14 @@ class LineColumns(_Line):
 
 
 def have_lines(moments: MomentColumns) -> Flags:
-    """Return which workers have enough readings for a regression, and were not idle in all of them."""
+    """Return which executors have enough readings for a regression, and were not idle in all of them."""
     return np.asarray((np.round(moments.count) >= MIN_READINGS) & (moments.mean_x > 0.0))
 
 
 def regression_lines(moments: MomentColumns, *, idle_spread: float = IDLE_SPREAD, overlap: float) -> LineColumns:
-    """Return the least-squares line of throughput (y) on utilisation (x) of each worker, y = mean(y) + cov(x,y)/var(x) * (u - mean(x)).
+    """Return the least-squares line of throughput (y) on utilisation (x) of each executor, y = mean(y) + cov(x,y)/var(x) * (u - mean(x)).
 
-    Daedalus sec. 3.1. `overlap` readings count as one independent one. Where utilisation did not vary, the line is the ratio mean(y)/mean(x). If a worker
+    Daedalus sec. 3.1. `overlap` readings count as one independent one. Where utilisation did not vary, the line is the ratio mean(y)/mean(x). If an executor
     without load is at utilisation a, the ratio is off by mean(y) * a * (u - mean(x)) / mean(x)^2 at u; a is taken as 0 +- `idle_spread`.
 
     >>> varied, steady = np.array([0.2, 0.4, 0.6]), np.array([0.75] * 3)
@@ -141,12 +141,12 @@ def shows_idle(load: PairedMoments) -> bool:
 
 
 def utilization_law_line(load: PairedMoments, busiest: PairedMoments, idle: float, idle_variance: float, *, overlap: float) -> CapacityLine:
-    """Return total throughput over the utilisation of the busiest worker, z(u) = mean(z) * (u - a) / (b - a).
+    """Return total throughput over the utilisation of the busiest executor, z(u) = mean(z) * (u - a) / (b - a).
 
-    The utilisation law (service demand x throughput) with an idle share: every worker's utilisation is a + k_w * z, where the load z is the cause. Not in
+    The utilisation law (service demand x throughput) with an idle share: every executor's utilisation is a + k_w * z, where the load z is the cause. Not in
     the paper. Noise of utilisation, which is most of the noise, flattens the paper's regression of throughput on utilisation (errors in x) and not this
-    one. `load` has moments of x = z and y = mean utilisation of all workers, `busiest` of x = utilisation (b is its mean) and y = throughput of the busiest
-    worker, which is at `idle` (a) without load. The variance has three parts: of a, of b, and of the load at the same utilisation, as rows do not always
+    one. `load` has moments of x = z and y = mean utilisation of all executors, `busiest` of x = utilisation (b is its mean) and y = throughput of the busiest
+    executor, which is at `idle` (a) without load. The variance has three parts: of a, of b, and of the load at the same utilisation, as rows do not always
     cost the same.
 
     >>> load, busiest = PairedMoments.of([100.0, 200.0, 300.0], [0.15, 0.25, 0.35]), PairedMoments.of([0.25, 0.45, 0.65], [50.0, 100.0, 150.0])

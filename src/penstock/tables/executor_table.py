@@ -1,4 +1,4 @@
-"""Readings of workers from a CSV file, one for each moment."""
+"""Readings of executors from a CSV file, one for each moment."""
 
 import math
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from penstock.core.errors import UserMistake
 from penstock.core.models.arrays import Flags, Floats
+from penstock.core.models.capacity.executor_use import ExecutorUse, ExecutorUses
 from penstock.core.models.capacity.job_capacity import WARM_UP_S
-from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.tables.csv import Column, read_csv, refuse_milliseconds
 
 Numbers = npt.NDArray[np.intp]
@@ -24,10 +24,10 @@ COLUMNS = (
     Column(name="throughput", lowest=0, may_lack=True),
 )
 TOGETHER = 1.2
-"""Workers are read together if there are at most this many times more moments than readings of one worker."""
+"""Executors are read together if there are at most this many times more moments than readings of one executor."""
 
 LONGEST_LACK, LONGEST_LACK_S = 5, 90.0
-"""A worker missing for at most this many moments in a row, or this long, was not read; one missing for longer was not running."""
+"""An executor missing for at most this many moments in a row, or this long, was not read; one missing for longer was not running."""
 
 SPARED_SHARE = 0.25
 """Gaps count as restarts if warm-ups after them drop at most this share of the readings: a file read in short bursts would lose all."""
@@ -37,30 +37,30 @@ MOST_MOMENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkersTable:
-    """One reading for each moment at which every running worker was read, in the order of time; `lacking` rows had no utilisation or throughput."""
+class ExecutorTable:
+    """One reading for each moment at which every running executor was read, in the order of time; `lacking` rows had no utilisation or throughput."""
 
-    readings: tuple[WorkersReading, ...]
+    readings: tuple[ExecutorUses, ...]
     lacking: int
 
 
-def read_workers(path: Path, columns: Mapping[str, str] | None = None) -> WorkersTable:
-    """Return the readings of a file; `columns` maps columns to other names. Several readings of a worker at one moment are averaged."""
+def read_executors(path: Path, columns: Mapping[str, str] | None = None) -> ExecutorTable:
+    """Return the readings of a file; `columns` maps columns to other names. Several readings of an executor at one moment are averaged."""
     named = columns or {}
     wanted = tuple(replace(column, name=named.get(column.name, column.name)) for column in COLUMNS)
     found = read_csv(path, wanted)
-    at_s, worker, utilization, throughput = (found[column.name] for column in wanted)
+    at_s, executor, utilization, throughput = (found[column.name] for column in wanted)
     refuse_milliseconds(path, wanted[0].name, at_s)
     read = ~(np.isnan(utilization) | np.isnan(throughput))
-    unread = set(worker) - set(worker[read])
+    unread = set(executor) - set(executor[read])
     if unread:
-        raise UserMistake(f"{path}: no row of the worker {min(unread)} has both {wanted[2].name} and {wanted[3].name}")
-    return WorkersTable(readings=tuple(readings_of(at_s, worker, utilization, throughput)), lacking=int((~read).sum()))
+        raise UserMistake(f"{path}: no row of the executor {min(unread)} has both {wanted[2].name} and {wanted[3].name}")
+    return ExecutorTable(readings=tuple(readings_of(at_s, executor, utilization, throughput)), lacking=int((~read).sum()))
 
 
-def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, throughput: Floats) -> list[WorkersReading]:
-    """Return the readings of all workers by moment from rows in any order; NaN is what was not read of a running worker."""
-    names, number = np.unique(worker.astype(str), return_inverse=True)
+def readings_of(at_s: Floats, executor: npt.NDArray[Any], utilization: Floats, throughput: Floats) -> list[ExecutorUses]:
+    """Return the readings of all executors by moment from rows in any order; NaN is what was not read of a running executor."""
+    names, number = np.unique(executor.astype(str), return_inverse=True)
     moments, moment = np.unique(aligned(at_s, number), return_inverse=True)
     keys, place = np.unique(moment * len(names) + number, return_inverse=True)
     read = ~(np.isnan(utilization) | np.isnan(throughput))
@@ -70,25 +70,25 @@ def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, thr
     first = np.searchsorted(moment, np.arange(len(moments) + 1))
     stretches = whole_moments(moment, number, moments, counts > 0)
     stride = -(-sum(map(len, stretches)) // MOST_MOMENTS)
-    readings: list[WorkersReading] = []
+    readings: list[ExecutorUses] = []
     resumed_s, changed_s = after_gaps(moments), -math.inf
     for stretch in stretches:
         for place, at in enumerate(stretch[::stride]):
             here = slice(first[at], first[at + 1])
-            workers = tuple(
-                WorkerReading(worker=str(names[n]), utilization=float(u), throughput_rows_per_s=float(z))
+            uses = tuple(
+                ExecutorUse(executor=str(names[n]), utilization=float(u), throughput_rows_per_s=float(z))
                 for n, u, z in zip(number[here], each_utilization[here], each_throughput[here], strict=True)
             )
-            if place == 0 and readings and [each.worker for each in workers] != [each.worker for each in readings[-1].workers]:
+            if place == 0 and readings and [each.executor for each in uses] != [each.executor for each in readings[-1].uses]:
                 changed_s = float(moments[at])
             changed_s = max(changed_s, float(resumed_s[at]))
             since_s = None if changed_s == -math.inf else float(moments[at]) - changed_s
-            readings.append(WorkersReading(at_s=float(moments[at]), executors=len(workers), since_change_s=since_s, workers=workers))
+            readings.append(ExecutorUses(at_s=float(moments[at]), executors=len(uses), since_change_s=since_s, uses=uses))
     return readings
 
 
 def after_gaps(moments: Floats) -> Floats:
-    """Return for each moment the end of the last gap of the whole file before it, -inf if there is none: workers may have restarted in a gap.
+    """Return for each moment the end of the last gap of the whole file before it, -inf if there is none: executors may have restarted in a gap.
 
     >>> after_gaps(np.append(15.0 * np.arange(20), [900.0, 915.0]))[[0, 19, 20, 21]].tolist()
     [-inf, -inf, 900.0, 900.0]
@@ -101,11 +101,11 @@ def after_gaps(moments: Floats) -> Floats:
 
 
 def whole_moments(moment: Numbers, number: Numbers, moments: Floats, read: Flags) -> list[Numbers]:
-    """Return for each stretch of time with the same workers the moments at which all of them were read.
+    """Return for each stretch of time with the same executors the moments at which all of them were read.
 
-    Short stretches count only if there is no other, or if they end the file with a new worker: then they are the present workers.
-    `moment` and `number` are the moment and the worker of each row, in the order of moments; `read` marks complete rows. A worker runs from its first row to
-    its last, except for gaps too long to be missing readings; one whose rows end shortly before the end, with no new worker after that, still runs.
+    Short stretches count only if there is no other, or if they end the file with a new executor: then they are the present executors.
+    `moment` and `number` are the moment and the executor of each row, in the order of moments; `read` marks complete rows. An executor runs from its first
+    row to its last, except for gaps too long to be missing readings; one whose rows end shortly before the end, with no new executor after that, still runs.
 
     >>> moment, number = np.array([0, 0, 1, 2, 2, 3, 3, 4, 4]), np.array([0, 1, 0, 0, 1, 0, 1, 0, 1])
     >>> [stretch.tolist() for stretch in whole_moments(moment, number, 15.0 * np.arange(5), moment < 4)]
@@ -129,7 +129,7 @@ def whole_moments(moment: Numbers, number: Numbers, moments: Floats, read: Flags
 
 
 def aligned(at_s: Floats, number: Numbers) -> Floats:
-    """Return the moments unchanged, or rounded to common ones where workers (by `number`) were read at different moments.
+    """Return the moments unchanged, or rounded to common ones where executors (by `number`) were read at different moments.
 
     >>> aligned(np.array([0.0, 14.9, 15.2, 30.1, 29.8, 45.0]), np.array([0, 1] * 3)).tolist()
     [0.0, 15.0, 15.0, 30.0, 30.0, 45.0]
