@@ -32,7 +32,7 @@ from penstock.core.knowledge.fitting import FitDone
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Policy
-from penstock.core.loop import in_force, named, turn
+from penstock.core.loop import decider_of, named, turn
 
 ANN: Any = {"at_s": 0.0, "who": "ann"}
 OVERLOAD_S = 3000.0
@@ -149,7 +149,7 @@ def test_scaling_that_brought_nothing_names_who_scaled() -> None:
 )
 def test_who_decides_is_who_decided_last_unless_another_one_is_asked_by_now(mode: Mode, decided: str | None, policy: Policy | None, name: str) -> None:
     last = None if decided is None else replace(wants(3), policy=decided)
-    assert in_force(knowing(mode, decided=last), terms(mode), policy) == name
+    assert decider_of(knowing(mode, decided=last), terms(mode), policy) == name
 
 
 def test_events_and_predictions_that_name_a_policy_keep_it() -> None:

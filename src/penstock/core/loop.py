@@ -66,7 +66,7 @@ def turn(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | No
     knowledge, done = take_outcomes(knowledge, inputs.outcomes, at_s)
     knowledge, heard = hear(knowledge, inputs.commands, at_s, terms)
     knowledge, left = settle_mode(knowledge, at_s, terms)
-    decider = in_force(knowledge, terms, policy)
+    decider = decider_of(knowledge, terms, policy)
     knowledge, steered, fit = steer(knowledge, inputs, terms, policy)
     knowledge, instructions, given = execute(knowledge, at_s, terms.config)
     knowledge, events = named(knowledge, [*done, *heard, *left, *steered, *given], decider)
@@ -107,7 +107,7 @@ def analyzed(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy,
         return Analyzed(knowledge=knowledge, events=tuple(failed))
 
 
-def in_force(knowledge: Knowledge, terms: Terms, policy: Policy | None) -> str:
+def decider_of(knowledge: Knowledge, terms: Terms, policy: Policy | None) -> str:
     """Return the policy that decides, by the whole name of the last decision; empty in observe."""
     if terms.autopilot.mode == "observe":
         return ""

@@ -33,7 +33,7 @@ from penstock.simulator.from_history import (
     of_kind,
     of_query,
     recorded_faults,
-    rescales,
+    rescales_done,
     usual_plan,
 )
 from penstock.simulator.graph import OF_THE_ENGINE
@@ -61,7 +61,7 @@ def calibrated(
     events, name = list(events), busiest_query(readings, only)
     whole = of_query(readings, name)
     kind = kind_of(whole)
-    seen, changes = of_kind(whole, kind), rescales(events)
+    seen, changes = of_kind(whole, kind), rescales_done(events)
     found = batch_settings(seen, events, changes, up_s) if kind == "micro_batch" else flow_settings(seen, events, changes, autopilot or Autopilot())
     lived = longest_stretch(seen, config.reading_interval_s)
     first, query = caught_up(lived)

@@ -34,7 +34,7 @@ class Rescale:
     grows: bool
 
 
-def rescales(events: Iterable[Event]) -> tuple[Rescale, ...]:
+def rescales_done(events: Iterable[Event]) -> tuple[Rescale, ...]:
     """Return all rescales that were done; an instruction that repeats the executors requested already is none."""
     found: list[Rescale] = []
     given: dict[int, InstructionGiven] = {}

@@ -42,7 +42,7 @@ def reconcile(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Instru
     if not instructions and stuck == knowledge.missing.stuck:
         return knowledge, [], []
     pending = (*knowledge.pending, *(Pending(instruction=step, since_s=at_s) for step in instructions))
-    events: list[Event] = [explained(knowledge, reading, step, at_s) for step in instructions]
+    events: list[Event] = [given_event(knowledge, reading, step, at_s) for step in instructions]
     knowledge = replace(knowledge, pending=pending, next_number=knowledge.next_number + len(instructions), missing=replace(knowledge.missing, stuck=stuck))
     return with_applied(knowledge, reading, instructions, at_s), instructions, events
 
@@ -97,7 +97,7 @@ def holder_of(knowledge: Knowledge, change: Change) -> str:
     return next((hold.who for hold in knowledge.holds if hold.knob in moved), "")
 
 
-def explained(knowledge: Knowledge, reading: Reading, step: Instruction, at_s: float) -> InstructionGiven:
+def given_event(knowledge: Knowledge, reading: Reading, step: Instruction, at_s: float) -> InstructionGiven:
     holder, author = holder_of(knowledge, step.change), author_of(knowledge, reading, step.change)
     reason = f"held by {holder}" if holder else f"decided by {author.policy}" if author else "desired state"
     repeats = step.change.executors is not None and step.change.executors[1] == reading.executors_requested

@@ -29,7 +29,7 @@ class Policy(Protocol):
     def decide(self, seen: Assessment) -> Decision: ...
 
 
-def knobs_of(policy: Policy | None) -> frozenset[str]:
+def decided_knobs(policy: Policy | None) -> frozenset[str]:
     """Return the knobs that a policy decides about: its `knobs` where it has some, else the executors."""
     return getattr(policy, "knobs", frozenset({"executors"}))
 

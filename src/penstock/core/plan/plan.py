@@ -16,13 +16,12 @@ from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.knowledge.policy import Policy, knobs_of, predicted_by
+from penstock.core.knowledge.policy import Policy, decided_knobs, predicted_by
 from penstock.core.knowledge.predicting import AVERAGE, PERCENTILE, identified, latency_prediction, load_predictions
 from penstock.core.knowledge.terms import Terms
-from penstock.core.plan import settle as settling
 from penstock.core.plan.effect import watch_effect
 from penstock.core.plan.guards import guards_on
-from penstock.core.plan.settle import follow_owner, settle
+from penstock.core.plan.settle import follow_owner, settle, with_id
 from penstock.core.plan.trust import phase_failed, watch_promises, watch_trust
 
 ABOUT_RUNNING = ("capacity", "latency")
@@ -48,7 +47,7 @@ def plan(
 def is_due(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy | None = None) -> bool:
     """Return whether a decision is to be made now: it is allowed, a knob of the policy can be changed, and this is the reading nearest to its time."""
     reading = knowledge.last
-    if terms.autopilot.mode == "observe" or knowledge.trust.paused is not None or reading is None or knobs_of(policy) <= reading.unable.keys():
+    if terms.autopilot.mode == "observe" or knowledge.trust.paused is not None or reading is None or decided_knobs(policy) <= reading.unable.keys():
         return False
     return has_come(knowledge.schedule.next_s, at_s, terms)
 
@@ -68,7 +67,7 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
         return phase_failed(knowledge, "plan", error, at_s, policy.name, policy.period_s)
     if not settled.is_news:
         return settled.knowledge, []
-    knowledge, decision_id = settling.identified(settled.knowledge)
+    knowledge, decision_id = with_id(settled.knowledge)
     capacity = next((each.value for each in made if each.kind == "capacity"), None)
     named = identified((*others, *made), f"decision {decision_id}", decision=decision_id, policy=settled.decision.policy)
     others, made = named[: len(others)], named[len(others) :]

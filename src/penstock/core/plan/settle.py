@@ -126,11 +126,11 @@ def follow_owner(knowledge: Knowledge, at_s: float, terms: Terms, policy: str) -
         return knowledge, []
     knowledge = replace(knowledge, schedule=replace(schedule, last=final, said_s=at_s))
     knowledge, effect, events = trusted(knowledge, wanted, final, at_s, Guarding(autopilot=autopilot, on=False))
-    knowledge, decision_id = identified(knowledge)
+    knowledge, decision_id = with_id(knowledge)
     return knowledge, [Decided(at_s=at_s, id=decision_id, mode=autopilot.mode, policy=policy, decision=final, effect=effect), *events]
 
 
-def identified(knowledge: Knowledge) -> tuple[Knowledge, int]:
+def with_id(knowledge: Knowledge) -> tuple[Knowledge, int]:
     """Return knowledge in which the last decision has its id, and the id."""
     schedule = knowledge.schedule
     return replace(knowledge, schedule=replace(schedule, last_id=schedule.next_id, next_id=schedule.next_id + 1)), schedule.next_id

@@ -72,7 +72,7 @@ def would_break(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> int:
     places = in_force([(each.at_s, place) for place, each in enumerate(shadow.decided)], seen)
     broken, due_s = 0, None
     for reading, place in zip(seen, places, strict=True):
-        if not falls_short(shadow.decided[place], reading, terms.promises.latency_p95_s):
+        if not would_fall_short(shadow.decided[place], reading, terms.promises.latency_p95_s):
             due_s = None
         elif due_s is None:
             due_s = reading.at_s + after_s
@@ -81,7 +81,7 @@ def would_break(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> int:
     return broken
 
 
-def falls_short(one: Decided, reading: Reading, promised_s: float | None) -> bool:
+def would_fall_short(one: Decided, reading: Reading, promised_s: float | None) -> bool:
     arriving, capacity = reading.arrival_rows_per_s, one.capacity_rows_per_s
     latencies = [each.value for each in one.predictions if each.kind == "latency" and one.decision.wants(each.configuration)]
     late = promised_s is not None and any(value > promised_s for value in latencies)
