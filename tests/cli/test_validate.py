@@ -97,7 +97,7 @@ def test_a_mistake_is_not_followed_by_what_only_follows_from_it(tmp_path: Path) 
         ('[queries.counted.sink]\nformat = "noop"', "[queries.counted.sink]\nformat = 5", "queries.counted.sink.format: found 5, a format such as"),
         ("max_executors = 8", "max_executors = 0", "limits.max_executors: found 0"),
         ('"job.py:counted"', '"${env:NOT_SET_ANYWHERE}"', "queries.counted.function: the environment variable NOT_SET_ANYWHERE is not set"),
-        ('trigger = "5s"', 'trigger = { real_time = "1s" }', 'queries.counted.trigger: found { real_time = "1s" }, at least "5s" is allowed'),
+        ('trigger = "5s"', 'trigger = { real_time = "1s" }', 'queries.counted.trigger: found { real_time = "1s" }, a batch duration of at least 5s is allowed'),
     ):
         [line] = lines(write(tmp_path, "fallback_executors = 7", job=RIGHT.replace(right, wrong)))
         assert line.startswith(said)

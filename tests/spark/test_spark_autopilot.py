@@ -141,7 +141,7 @@ def assert_rescales_are_explained_and_charged(ran: Ran) -> None:
     assert given and decided
     for event in given:
         before = [each for each in decided if each.at_s <= event.at_s]
-        assert before and str(before[-1].decision.executors) == event.after and before[-1].decision.candidates, event
+        assert before and before[-1].decision.executors == event.change.executors[1] and before[-1].decision.candidates, event
         assert all(each.refused is not None for each in before[-1].decision.candidates[:-1]), "every candidate that was passed over has its reason"
     done = {event.number for event in ran.of(InstructionDone)}
     costs = [outcome for outcome in ran.outcomes if outcome.done and outcome.number in done]
@@ -171,7 +171,7 @@ def test_the_policy_asks_for_more_executors_where_one_cannot_carry_the_load_and_
     assert decided.policy.startswith("auto:") and decided.decision.current.executors == 1 and wanted in (2, 3)
     # In a session that has just begun, an executor that came late may have been sent away before.
     given = next(event for event in memory.events if isinstance(event, InstructionGiven) and event.at_s >= decided.at_s)
-    assert (given.knob, given.after, given.reason) == ("executors", str(wanted), f"decided by {decided.policy}")
+    assert given.change.executors is not None and (given.change.executors[1], given.reason) == (wanted, f"decided by {decided.policy}")
     outcome = next(outcome for outcome, _ in memory.outcomes if outcome.number == given.number)
     assert outcome.done and outcome.took_s > 0 and outcome.down_s is None, "the job worked on meanwhile"
     learnt = controller.knowledge.learnt

@@ -140,7 +140,8 @@ def test_more_executors_that_bring_nothing_are_taken_back_and_what_holds_the_job
     run = in_order(simulate(overloaded(engine)))
     said = [event for event in run.events if isinstance(event, ScalingIneffective)]
     assert {event.bottleneck.code for event in said} == {code}
-    assert said[0].after > said[0].before == run.record.seconds().executors[-1]
+    before, after = said[0].change.executors
+    assert after > before == run.record.seconds().executors[-1]
 
 
 def test_a_batch_that_takes_long_in_overload_is_no_reason_to_take_executors_away() -> None:

@@ -10,7 +10,7 @@ from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.knobs import knob_at
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.knowledge import Author, Hold, Knowledge, Pending, addresses, begin, join
+from penstock.core.knowledge.knowledge import Author, Hold, Knowledge, Pending, begin, join
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.steering import Applied, MeanLoad, Outlook, Schedule, Trust
 from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
@@ -94,7 +94,7 @@ def test_declaring_the_same_again_changes_nothing(declared: Configuration, wante
 def test_every_knob_is_as_declared_or_as_remembered_for_declared_queries_alone(now: Configuration, declared: Configuration, wanted: Configuration) -> None:
     started = begin(now, Knowledge(declared=declared, desired=wanted), LIMITS).desired
     assert set(started.queries) == set(now.queries)
-    for address in addresses(now):
+    for address in now.addresses():
         query = knob_at(address)[1]
         unchanged = query is None or (query in declared.queries and query in wanted.queries)
         same = unchanged and declared.of(address) == now.of(address)

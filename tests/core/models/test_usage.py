@@ -5,7 +5,7 @@ from assessed import NOW_S, assessed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.analyze.learn import workers_reading
+from penstock.core.analyze.learn import executor_uses
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
@@ -54,8 +54,8 @@ def test_no_policy_removes_executors_because_a_batch_is_long() -> None:
 
 
 def test_a_stall_teaches_no_capacity() -> None:
-    assert workers_reading(stalled(), Autopilot()) is None
-    assert workers_reading(stalled(lag_rows=0.0), Autopilot()) is not None
+    assert executor_uses(stalled(), Autopilot()) is None
+    assert executor_uses(stalled(lag_rows=0.0), Autopilot()) is not None
 
 
 COSTS = {"q": 0.001}
