@@ -24,7 +24,8 @@ def test_the_rate_that_is_set_arrives(stage: Stage) -> None:
     copy.read()
     for rate in (700.0, 300.0):
         copy.set_rate(rate)
-        stage.until(copy, lambda reading: reading.arrival_rows_per_s == pytest.approx(rate, rel=0.03), f"{rate:g} rows/s")  # noqa: B023
+        arrived = stage.until(copy, lambda reading: reading.arrival_rows_per_s == pytest.approx(rate, rel=0.03), f"{rate:g} rows/s")  # noqa: B023
+        assert arrived.failures == 0
 
 
 def test_a_killed_executor_is_counted_as_a_failure_and_replaced(stage: Stage) -> None:

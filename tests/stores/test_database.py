@@ -59,3 +59,4 @@ def test_a_damaged_file_is_refused(path: Path) -> None:
     damaged[8192:40960] = b"\xff" * (40960 - 8192)
     path.write_bytes(damaged)
     refused(path, rf"{path}.*(damaged|malformed)")
+    assert path.read_bytes() == damaged, "it is left as it is"

@@ -120,6 +120,10 @@ SAID: list[tuple[Event, str]] = [
         "auto:daedalus was rolled back, executors 2 -> 4: 3 promises were broken after it had reduced the executors",
     ),
     (
+        said.RolledBack(**AT, reason="broken_promises", before=scaled_to(4), configuration=scaled_to(4), value=2.0, limit=2.0),
+        "rolled back, executors stay 4: 2 promises were broken after it had reduced the executors",
+    ),
+    (
         said.RolledBack(**AT, reason="wrong_predictions", before=scaled_to(4), configuration=scaled_to(4), value=1.234, limit=1.0),
         "rolled back, executors stay 4: its predictions were off by 123% on average",
     ),

@@ -128,7 +128,7 @@ class RolledBack(Consequence):
 
     def words(self) -> str:
         change = difference(self.before, self.configuration)
-        harm = "reduced the executors" if change.is_rescale else "moved its knobs"
+        harm = "moved its knobs" if any(move.knob != "executors" for move in change.moves) else "reduced the executors"
         why = {
             "broken_promises": f"{short(self.value)} promises were broken after it had {harm}",
             "wrong_predictions": f"its predictions were off by {'?' if self.value is None else f'{self.value:.0%}'} on average",
