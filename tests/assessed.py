@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from changes import scaled_to
+from laws import filling
 
 from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.knowledge.assessment import Assessment
@@ -21,7 +22,7 @@ def assessed(**known: Any) -> Assessment:
     lag_rows = known.pop("lag_rows", None)
     simple: dict[str, Any] = {
         "at_s": NOW_S, "plant": "continuous", "reading": blank_reading(NOW_S, excess_lag_rows=lag_rows), "current": scaled_to(known.pop("executors", 4)),
-        "declared": scaled_to(4), "limits": Limits(min_executors=1, max_executors=12), "promises": Promises(), "interval_s": 10.0, "uptime_s": 3600.0,
+        "declared": scaled_to(4), "limits": Limits(min_executors=1, max_executors=12), "promises": Promises(), "cadence": filling(10.0), "uptime_s": 3600.0,
         "stops": STOPS,
     }  # fmt: skip
     return Assessment(**{**simple, **known})

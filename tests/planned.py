@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from changes import scaled_to
+from laws import filling
 
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Command
@@ -33,7 +34,7 @@ def assessed(at_s: float = 1000.0, current: int = 3, **known: Any) -> Assessment
     """What a policy sees of a job of which nothing is known but what is given."""
     reading = blank_reading(at_s, executors_running=current, executors_requested=current)
     plain: dict[str, Any] = {"plant": "micro_batch", "reading": reading, "declared": DECLARED, "limits": LIMITS, "promises": Promises()}
-    return Assessment(**{"at_s": at_s, "current": scaled_to(current), "interval_s": 5.0, "uptime_s": 600.0, **plain, **known})
+    return Assessment(**{"at_s": at_s, "current": scaled_to(current), "cadence": filling(5.0), "uptime_s": 600.0, **plain, **known})
 
 
 def wants(executors: int, current: int = 3, code: str = "smallest_that_holds", **more: Any) -> Decision:

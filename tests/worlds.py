@@ -6,6 +6,7 @@ from typing import Any
 from assessed import NOW_S, about
 from changes import scaled_to
 from hypothesis import strategies as st
+from laws import filling
 
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job_spec import Limits, Promises
@@ -70,7 +71,7 @@ class World:
         return AutoMemory(hpa=HpaMemory(wanted=wanted), ds2=Ds2Memory(wanted=wanted))
 
     def capacity(self, executors: int) -> float:
-        return self.each * float(executors**self.bend) if self.law is None else self.law.capacity_rows_per_s(executors, self.interval_s)
+        return self.each * float(executors**self.bend) if self.law is None else self.law.capacity_rows_per_s(executors, filling(self.interval_s))
 
     def seen(self, current: int, *, more: float = 1.0, **known: Any) -> Assessment:
         """With this many executors and `more` times the rows that come and wait."""
@@ -81,7 +82,7 @@ class World:
         arrivals = Arrivals.constant(load) if forecast is None else forecast_arrivals(forecast, [(NOW_S, load)])
         whole = Assessment(
             at_s=NOW_S, plant=self.plant, reading=self.reading(current, load), current=scaled_to(current), declared=scaled_to(self.most),
-            limits=Limits(min_executors=self.least, max_executors=self.most), promises=self.promises, interval_s=self.interval_s,
+            limits=Limits(min_executors=self.least, max_executors=self.most), promises=self.promises, cadence=filling(self.interval_s),
             uptime_s=self.uptime_s, since_rescale_s=self.since_rescale_s, load_rows_per_s=load,
             batch_s=self.batch_s(current, load) if self.plant == "micro_batch" else None, slots_each=self.slots, capacities=by_executors,
             batch_laws=None if self.law is None else LikelyLaws(best=self.law, drawn=(self.law,)), t_max=by_executors, forecast=forecast,
@@ -110,7 +111,7 @@ class World:
         if self.law is None:
             return done
         used = self.law.partitions / (self.law.waves(current) * current * self.law.cores_per_executor * self.law.skew)
-        return done * self.law.utilization_at_saturation(self.interval_s) * used
+        return done * self.law.utilization_at_capacity(filling(self.interval_s)) * used
 
     def batch_s(self, current: int, load: float) -> float:
         if self.law is not None:

@@ -105,7 +105,7 @@ def test_all_policies_are_tried_on_a_calibrated_engine(history: Path) -> None:
 
 @pytest.mark.long
 def test_a_job_that_is_to_recover_sooner_gets_more_executors(history: Path) -> None:
-    soon, late = (found("replay", history, "--policy", "daedalus", "--target-recovery", each)["policies"][0]["average_workers"] for each in (60, 600))
+    soon, late = (found("replay", history, "--policy", "daedalus", "--target-recovery", each)["policies"][0]["average_workers"] for each in (12, 600))
     assert soon > late
 
 

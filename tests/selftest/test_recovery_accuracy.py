@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from laws import filling
 
 from penstock.selftest.recovery_accuracy import Engine, formula, queue_s
 
@@ -29,7 +30,7 @@ def test_an_uneven_queue_is_off_by_little_and_not_to_one_side() -> None:
 
 
 def test_the_engine_leaves_the_rest_to_the_next_trigger_under_a_limit_of_rows() -> None:
-    found = Engine(overhead_s=1.0, row_s=0.001, interval_s=10.0, limit_rows=8000).recovery_s(np.arange(4000.0), STEADY, 100.0, 20.0, 10.0)
+    found = Engine(overhead_s=1.0, row_s=0.001, cadence=filling(10.0), limit_rows=8000).recovery_s(np.arange(4000.0), STEADY, 100.0, 20.0, 10.0)
     waiting, starts = 18_000.0, 0
     while waiting > 8000:
         waiting, starts = waiting - 8000 + 6000, starts + 1

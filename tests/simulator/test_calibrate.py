@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from changes import changing, rescaled, scaling
+from laws import filling
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
@@ -239,7 +240,9 @@ def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_may_be_all_r
 
 def test_rows_may_be_somewhat_dearer_and_cheaper_than_the_measurements_say(of_batches: Calibrated, of_flow: Calibrated) -> None:
     settings = batch_settings(of_batches)
-    dear, cheap, best = (each.law.capacity_rows_per_s(3, 4.0) for each in (*of_batches.queries[0].likely, settings) if isinstance(each, MicroBatchSettings))
+    dear, cheap, best = (
+        each.law.capacity_rows_per_s(3, filling(4.0)) for each in (*of_batches.queries[0].likely, settings) if isinstance(each, MicroBatchSettings)
+    )
     assert 0.8 * best < dear < best < cheap < 1.2 * best
     for each in of_batches.queries[0].likely:
         assert replace(each, overhead_s=settings.overhead_s, row_s=settings.row_s, skew=settings.skew) == settings, "all else is the same"
@@ -300,7 +303,7 @@ def test_rows_of_all_queries_may_be_dear_or_cheap_at_once_and_arrivals_count_fro
     best, (dear, cheap) = found_shared.engine(), found_shared.likely()
     assert isinstance(best, QueryGraph) and isinstance(dear, QueryGraph) and isinstance(cheap, QueryGraph)
     for place in (0, 1):
-        slow, usual, quick = (graph.queries[place].settings.law.capacity_rows_per_s(4, 4.0) for graph in (dear, best, cheap))
+        slow, usual, quick = (graph.queries[place].settings.law.capacity_rows_per_s(4, filling(4.0)) for graph in (dear, best, cheap))
         assert 0.7 * usual < slow <= usual <= quick < 1.4 * usual
     graph = found_shared.engine(START_S)
     assert isinstance(graph, QueryGraph) and all(query.arrivals is not None and query.arrivals.time_s[0] < 60.0 for query in graph.queries)

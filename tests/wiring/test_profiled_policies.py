@@ -2,6 +2,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from laws import filling
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -71,6 +72,6 @@ def test_a_true_profile_is_left_as_it_is() -> None:
 def test_executors_of_micro_batches_differ_by_waves(policy: str) -> None:
     """24 tasks of 200 us a row at an interval of 5 s, of which 0.5 s are overhead: 27,000 rows/s at 6 and 7 executors, 36,000 from 8 on."""
     engine = MicroBatchSettings(overhead_s=LAW.overhead_s, row_s=LAW.row_s, partitions=LAW.partitions, trigger=Trigger(interval_s=5.0), noise=0.03)
-    given = replace(setup(policy, 29_000.0, claims(lambda executors: LAW.capacity_rows_per_s(executors, 5.0)), seconds=1500.0), engine=engine)
+    given = replace(setup(policy, 29_000.0, claims(lambda executors: LAW.capacity_rows_per_s(executors, filling(5.0))), seconds=1500.0), engine=engine)
     lenient = replace(given.terms.autopilot, parameters={"latency_limit_s": 60.0}) if policy == "twres" else given.terms.autopilot
     assert executor_counts(simulate(replace(given, terms=replace(given.terms, autopilot=lenient)))) == [8]

@@ -211,7 +211,7 @@ def test_the_recovery_of_micro_batches_is_predicted_batch_by_batch() -> None:
 def test_what_executors_take_to_come_is_no_part_of_a_failure_in_micro_batches(up_s: float) -> None:
     faults = (Fault(at_s=901.0), Fault(at_s=1802.0))
     failures = run("static", replace(BATCHES, up_s=up_s), wave(15_000.0, 0.0, 2400.0), start=8, faults=faults).failures
-    assert all(each.predicted_s is not None and each.measured_s is not None and abs(each.predicted_s - each.measured_s) < 5.0 for each in failures)
+    assert all(each.predicted_s is not None and each.measured_s is not None and abs(each.predicted_s - each.measured_s) < 6.5 for each in failures)
 
 
 @pytest.mark.parametrize("timeout_s", [10.0, 40.0])

@@ -29,6 +29,7 @@ class Config:
     restart_same_error: int = setting(3, "failures in a row with one error and no commit after which a query is given up", lowest=1, highest=100)
     history_days: float = setting(30.0, "age at which readings and events are dropped", lowest=0.01, highest=3650)
     history_mb: float = setting(256.0, "largest history file; the oldest rows are dropped", lowest=1, highest=100_000)
+    longest_batch_s: float = setting(0.0, "longest batch where no latency is promised; 0: two trigger intervals, at least 10 s", lowest=0, highest=86400)
     snapshot_interval_s: float = setting(60.0, "time between two snapshots beside the checkpoint", lowest=1, highest=86400)
     lease_expiry_s: float = setting(180.0, "a lease not renewed for this time is void", lowest=10, highest=86400)
     learn_interval_s: float = setting(15.0, "time between two readings that capacity models learn from", lowest=0.2, highest=3600)

@@ -12,7 +12,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.report.run_report import RunReport, held_s, run_report
 from penstock.eventlog.log_files import EventLog
-from penstock.hindsight.audit_findings import late_recoveries, needed_of, risks, why_beyond
+from penstock.hindsight.audit_findings import late_recoveries, needed_of, out_of_reach, risks, why_beyond
 from penstock.hindsight.from_eventlog import Watched, watched
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 
@@ -120,7 +120,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         asked.promises,
         short_share=float((short > 0) @ held) / whole.duration_s,
         beyond_share=float(needed.beyond @ held) / whole.duration_s,
-        why_beyond=why_beyond(costs, asked.promises),
+        why_beyond=why_beyond(costs),
         late_share=late_recoveries(like.found, seen.readings, asked.promises),
         failures=seen.failures,
     )
@@ -128,7 +128,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         path=path, name=seen.name, app_id=seen.app_id, ran=whole, needed_s=float(needed.executors @ held),
         wasted_s=float(np.maximum(had - needed.executors, 0.0) @ held), short_s=float(short @ held),
         rows_per_s=seen.rows / whole.duration_s,
-        batch_p95_s=batch_p95_s(seen.readings), risks=at_risk, what_if=tried, notes=(*seen.notes, *like.found.notes),
+        batch_p95_s=batch_p95_s(seen.readings), risks=(*out_of_reach(costs, asked.promises), *at_risk), what_if=tried, notes=(*seen.notes, *like.found.notes),
     )  # fmt: skip
 
 

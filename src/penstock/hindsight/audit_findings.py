@@ -13,7 +13,6 @@ from penstock.core.domain.units import duration_words
 from penstock.core.models.capacity.batch_law import waves
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.outage import recovery_s
-from penstock.core.models.usage import batch_may_take_s
 from penstock.core.report.run_report import RunReport
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Settings
@@ -55,7 +54,7 @@ def capacities(settings: Settings, promises: Promises, most: int) -> FloatArray:
     """Return the capacity in rows/s of 1 to `most` executors; more executors never have less."""
     numbers = range(1, most + 1)
     if isinstance(settings, MicroBatchSettings):
-        found = [settings.law.capacity_rows_per_s(executors, batch_may_take_s(settings.interval_s, promises)) for executors in numbers]
+        found = [settings.law.capacity_rows_per_s(executors, settings.cadence(promises)) for executors in numbers]
     else:
         found = [settings.capacity_rows_per_s * executors for executors in numbers]
     return np.asarray(np.maximum.accumulate(found), dtype=np.float64)
@@ -84,17 +83,23 @@ def fewest(reading: Reading, capacity: Mapping[str, FloatArray]) -> tuple[int, b
     return int(np.flatnonzero(shares <= max(1.0, least))[0]) + 1, least <= 1.0
 
 
-def why_beyond(costs: Mapping[str, Settings], promises: Promises) -> str:
+def why_beyond(costs: Mapping[str, Settings]) -> str:
     said = []
     for name, settings in costs.items():
         if not isinstance(settings, MicroBatchSettings):
             continue
-        may_take_s = batch_may_take_s(settings.interval_s, promises)
-        if settings.overhead_s >= may_take_s:
-            said.append(f"a batch of {name} takes {duration_words(settings.overhead_s)} without any row, and may take {duration_words(may_take_s)}")
-        else:
-            said.append(f"a batch of {name} has {settings.partitions} tasks, and executors beyond {useful(settings)} get none")
+        said.append(f"a batch of {name} has {settings.partitions} tasks, and executors beyond {useful(settings)} get none")
     return "; ".join(said)
+
+
+def out_of_reach(costs: Mapping[str, Settings], promises: Promises) -> list[str]:
+    """Return the queries whose batches take too long for the promised latency without any row."""
+    found = []
+    for name, settings in costs.items():
+        if isinstance(settings, MicroBatchSettings) and settings.overhead_s >= (longest_s := settings.cadence(promises).longest_s):
+            takes, may_take = duration_words(settings.overhead_s), f"may take {duration_words(longest_s)}" if longest_s > 0 else "its trigger alone is too long"
+            found.append(f"no number of executors keeps the promised latency: a batch of {name} takes {takes} without any row, and {may_take}")
+    return found
 
 
 def rate_of(query: QueryReading) -> float:
@@ -152,7 +157,7 @@ def recovery_at(found: Calibrated, reading: Reading, promises: Promises, follow_
 def capacity_alone(settings: Settings, executors: int, promises: Promises) -> float:
     """Return the capacity in rows/s of the executors for one query alone."""
     if isinstance(settings, MicroBatchSettings):
-        return replace(settings.law, limit_rows=None).capacity_rows_per_s(executors, batch_may_take_s(settings.interval_s, promises))
+        return replace(settings.law, limit_rows=None).capacity_rows_per_s(executors, settings.cadence(promises))
     return settings.capacity_rows_per_s * executors
 
 
@@ -160,7 +165,6 @@ def recovery_of(query: CalibratedQuery, left: float, executors: int, at_s: float
     """Return the seconds until a query has recovered with a share `left` of the executors."""
     arrivals, settings = query.arrivals.between(at_s, at_s + follow_s), query.settings
     if isinstance(settings, MicroBatchSettings):
-        interval_s = batch_may_take_s(settings.interval_s, promises)
-        outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, interval_s=interval_s, executors=executors, lag_rows=lag_rows)
+        outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, cadence=settings.cadence(promises), executors=executors, lag_rows=lag_rows)
         return recovery_by_batches_s(replace(settings.law, row_s=settings.law.row_s / left), arrivals, outage)
     return recovery_s(arrivals, at_s, left * settings.capacity_rows_per_s * executors, settings.interval_s, settings.downtime_s, lag_rows)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.core.domain.cadence import Cadence, batch_latency_s
+from penstock.core.domain.trigger import next_trigger_s
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -128,8 +130,9 @@ def micro_batches() -> list[Failure]:
             t = np.arange(0.0, 7200.0, 5.0)
             rate = utilization * capacity * (1 + 0.15 * np.sin(t / rng.uniform(100, 900) + rng.uniform(0, 6)))
             law = BatchLaw(overhead_s=overhead_s, row_s=row_s, partitions=1, limit_rows=limit_rows)
-            outage = BatchOutage(at_s=600.0, downtime_s=rng.uniform(20, 120), interval_s=interval_s, executors=1, uncommitted_s=interval_s)
-            engine = Engine(overhead_s=overhead_s, row_s=row_s, interval_s=interval_s, limit_rows=limit_rows)
+            cadence = Cadence(interval_s=interval_s, longest_s=interval_s)
+            outage = BatchOutage(at_s=600.0, downtime_s=rng.uniform(20, 120), cadence=cadence, executors=1, uncommitted_s=interval_s)
+            engine = Engine(overhead_s=overhead_s, row_s=row_s, cadence=cadence, limit_rows=limit_rows)
             arrivals, took_s = Arrivals.through(t, rate), engine.recovery_s(t, rate, 600.0, outage.downtime_s, interval_s, rng)
             by_paper = by_formula(arrivals, Outage(at_s=600.0, interval_s=interval_s, downtime_s=outage.downtime_s), capacity, took_s)
             failures.append(replace(by_paper, predicted_s=recovery_by_batches_s(law, arrivals, outage)))
@@ -138,30 +141,29 @@ def micro_batches() -> list[Failure]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Micro-batches as in Spark: a trigger at every multiple of the interval since the restart, immediately if one was missed.
+    """Micro-batches as in Spark: a trigger at every multiple of the interval, immediately if one was missed.
 
-    >>> steady = np.full(200, 500.0)
-    >>> Engine(overhead_s=1.0, row_s=0.001, interval_s=10.0).recovery_s(np.arange(200.0), steady, 50.0, 16.0, 16.0)
-    42.5
+    >>> steady, cadence = np.full(200, 500.0), Cadence(interval_s=10.0, longest_s=10.0)
+    >>> Engine(overhead_s=1.0, row_s=0.001, cadence=cadence).recovery_s(np.arange(200.0), steady, 50.0, 16.0, 16.0)
+    48.25
     """
 
     overhead_s: float
     row_s: float
-    interval_s: float
+    cadence: Cadence
     limit_rows: float | None = None
 
     def recovery_s(self, t: Floats, rate: Floats, at_s: float, downtime_s: float, repeated_s: float, rng: np.random.Generator | None = None) -> float:
-        """Return the seconds until the end of the first batch that takes all waiting rows and stays within the interval."""
+        """Return the seconds until the end of the first batch that takes all waiting rows and is back within the latency allowed."""
         arrived = np.concatenate([[0.0], np.cumsum(np.diff(t) * (rate[1:] + rate[:-1]) / 2)])
-        restart_s = clock_s = at_s + downtime_s
+        seen_s, clock_s = at_s - repeated_s, at_s + downtime_s
         taken = np.interp(at_s - repeated_s, t, arrived)
         while clock_s < t[-1]:
             waiting = np.interp(clock_s, t, arrived) - taken
             rows = np.floor(waiting if self.limit_rows is None else min(waiting, self.limit_rows))
             batch_s = (self.overhead_s + self.row_s * rows) * (1.0 if rng is None else rng.lognormal(0, BATCH_NOISE))
-            if batch_s <= self.interval_s and rows > waiting - 1:
+            if batch_latency_s(clock_s - seen_s, batch_s) <= self.cadence.latency_s and rows > waiting - 1:
                 return float(clock_s + batch_s - at_s)
             taken += rows
-            due_s = restart_s + np.ceil((clock_s - restart_s) / self.interval_s + 1e-9) * self.interval_s
-            clock_s = max(clock_s + batch_s, due_s)
+            seen_s, clock_s = clock_s, max(clock_s + batch_s, next_trigger_s(clock_s, self.cadence.interval_s))
         return float("inf")

@@ -136,7 +136,7 @@ class LargeJob:
         times_s = np.arange(0.0, HOURS_S, TURN_S)
         load = Load.of(Arrivals.through(times_s, executors * (500.0 + 200.0 * np.sin(times_s / 900.0))), 0.0)
         self._clock = SimulatedClock(0.0)
-        self._plant = SimulatedPlant(MicroBatchEngine(settings, load, executors=executors), self._clock, self._terms.config)
+        self._plant = SimulatedPlant(MicroBatchEngine(settings, load, executors=executors), self._clock, self._terms.config, self._terms.promises)
         self._fits: tuple[FitDone, ...] = ()
         self.knowledge = Knowledge(declared=Configuration(executors=executors), desired=Configuration(executors=executors))
 

@@ -13,7 +13,6 @@ from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import SIGMA_PER_MAD, NotReady
-from penstock.core.models.usage import ASAP_S
 from penstock.simulator.calibrated import Found
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
@@ -48,7 +47,7 @@ def batch_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Resca
         partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, trigger=trigger, rate_limit_rows_per_s=limit,
         noise=noise_of(laws.best, measured), up_s=comes_s, down_s=goes_s, failed_s=failed_s, query=query.name,
     )  # fmt: skip
-    ends = laws.ends(lambda law: replace(law, limit_rows=None).capacity_rows_per_s(1, trigger.interval_s or ASAP_S))
+    ends = laws.ends(lambda law: replace(law, limit_rows=None).saturated_rows_per_s(1, trigger.interval_s))
     return Found(settings=priced(settings, laws.best, measured), likely=tuple(priced(settings, law, measured) for law in ends), notes=tuple(notes))
 
 

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from penstock.core.domain.cadence import Cadence, cadence_of
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.trigger import Trigger, paced_s, rows_per_batch
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import BatchLaw
@@ -74,6 +76,9 @@ class MicroBatchSettings:
     def interval_s(self) -> float:
         """The time between two triggers; 0 is "as soon as the last batch is done"."""
         return self.trigger.interval_s if self.rate_limit_rows_per_s is None else paced_s(self.trigger)
+
+    def cadence(self, promises: Promises) -> Cadence:
+        return cadence_of(self.trigger, promises, rate_limit_rows_per_s=self.rate_limit_rows_per_s)
 
     @property
     def limit_rows(self) -> float:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from penstock.core.config import Config
+from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.query_events import QueryRestarted
 from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
@@ -15,6 +16,8 @@ from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Plant, Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batch_recovery import HARDLY_LONGER
+from penstock.core.monitor.flow import healthy_lag_rows
 
 Seen = list[tuple[Reading, QueryReading]]
 """Readings in the order of time, with one query of each."""
@@ -97,8 +100,14 @@ def usual_plan(seen: Seen) -> tuple[Trigger, float | None]:
 
 
 def caught_up(seen: Seen) -> tuple[Reading, QueryReading]:
-    """Return the first reading with throughput and without excess lag, as simulations start warm; the first one if there is none."""
-    return next((each for each in seen if each[1].throughput_rows_per_s and each[1].excess_lag_rows == 0), seen[0])
+    """Return the first reading with throughput and no more lag than batches of the usual duration leave, as simulations start warm; else the first one."""
+    usual_s = HARDLY_LONGER * median([query.batch.total_s for _, query in seen if query.batch] or [0.0])
+
+    def is_usual(query: QueryReading) -> bool:
+        usual = Cadence(interval_s=query.trigger.interval_s, longest_s=usual_s)
+        return query.excess_lag_rows == 0 and (query.lag_rows or 0.0) <= healthy_lag_rows(query.arrival_rows_per_s or 0.0, usual, usual_s)
+
+    return next((each for each in seen if each[1].throughput_rows_per_s and is_usual(each[1])), seen[0])
 
 
 def recorded_arrivals(seen: Seen, config: Config) -> Arrivals | None:

@@ -29,14 +29,15 @@ class MicroBatchEngine:
     """
 
     def __init__(
-        self, of: MicroBatchSettings | QueryGraph[MicroBatchSettings], load: Load, *, executors: int, seed: int = 0, faults: Sequence[Fault] = ()
-    ) -> None:
+        self, of: MicroBatchSettings | QueryGraph[MicroBatchSettings], load: Load, *, executors: int, seed: int = 0, faults: Sequence[Fault] = (),
+        promised_s: float | None = None,
+    ) -> None:  # fmt: skip
         graph = self._graph = QueryGraph.of(of)
         topics, sources = graph.topics(), graph.sources(load)
         self._queries = [
             MicroBatchQuery(
                 each.settings, graph.read_by(each, sources, topics), load.start_s, executors=executors, seed=key_of(seed, number) if number else seed,
-                writes=topics.get(each.name), selectivity=each.selectivity,
+                writes=topics.get(each.name), selectivity=each.selectivity, promised_s=promised_s,
             )
             for number, each in enumerate(graph.queries)
         ]  # fmt: skip

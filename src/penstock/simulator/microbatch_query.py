@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.domain.cadence import batch_latency_s
 from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.trigger import HAIR, next_trigger_s
 from penstock.core.monitor.facts import BatchFact, QueryFacts
 from penstock.core.shapes.chance import key_of
 from penstock.simulator.batch import Batch, batch_fact, lost_s, planned_batch
@@ -23,9 +25,7 @@ LEAST_ROWS = 1e-3
 """Fewer rows do not start a batch."""
 NOISE_AT_ONCE = 1024
 HARDLY_LONGER = 1.2
-"""A job without a trigger interval has recovered when a batch takes at most this many times as long as before the failure."""
-HAIR = 1e-4
-"""Tolerance for rounding of a clock that counts from 1970, as a share of an interval."""
+"""A job has recovered when the latency is at most this many times that of before the failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,8 +48,9 @@ class MicroBatchQuery:
     """A query whose engine starts and commits its batches. `changing` is a change under way; `writes` is the topic of its results, if a query reads them."""
 
     def __init__(
-        self, settings: MicroBatchSettings, reads: Rows, start_s: float, *, executors: int, seed: int, writes: Topic | None = None, selectivity: float = 1.0
-    ) -> None:
+        self, settings: MicroBatchSettings, reads: Rows, start_s: float, *, executors: int, seed: int, writes: Topic | None = None, selectivity: float = 1.0,
+        promised_s: float | None = None,
+    ) -> None:  # fmt: skip
         self.settings = settings
         self.reads = reads
         self.record = Record(start_s)
@@ -61,7 +62,7 @@ class MicroBatchQuery:
         self._noise_key = key_of(seed, DURATIONS)
         self._due_s = start_s
         self._committed: list[BatchFact] = []
-        self._last: Batch | None = None
+        self._usual_s, self._promised_s = 0.0, promised_s
         self._batch_id = 0
         self._processed_rows = 0.0
         self._idle_s: float | None = None
@@ -134,16 +135,15 @@ class MicroBatchQuery:
         self.diary.committed(batch, recorded_s)
         if self._writes is not None:
             self._writes.write(np.array([batch.ends_s]), np.array([self._selectivity * batch.rows]))
-        self._watch_recovery(batch)
+        self._watch_recovery(batch, float(recorded_s[0]))
 
-    def _watch_recovery(self, batch: Batch) -> None:
-        """Note a recovery at the end of the first batch that takes all rows and fits the interval, or without one is hardly longer than before."""
+    def _watch_recovery(self, batch: Batch, first_s: float) -> None:
+        """Note a recovery at the end of the first batch that takes all rows and whose latency is the promised one, or hardly longer than before."""
+        latency_s = batch_latency_s(batch.started_s - first_s, batch.duration_s)
         if all(each.recovered_s is not None for each in self.record.struck):
-            self._last = batch
-        elif batch.takes_all:
-            usual_s = HARDLY_LONGER * self._last.duration_s if self._last else batch.planned_s
-            if batch.duration_s <= (self.settings.interval_s or usual_s):
-                self.record.recovered(batch.ends_s)
+            self._usual_s = latency_s
+        elif batch.takes_all and latency_s <= max(self._promised_s or 0.0, HARDLY_LONGER * self._usual_s):
+            self.record.recovered(batch.ends_s)
 
     def stop(self, changing: Changing, at_s: float) -> float:
         """Stop for a change, and return when it restarts; the rows of the running batch are processed again then."""
@@ -189,15 +189,6 @@ class MicroBatchQuery:
             idle_s=now_s if not self.batch and not waiting and self._due_s <= now_s else self._idle_s, newest_rows=newest,
             processed_rows=self._processed_rows, oldest_waiting_s=max(0.0, now_s - oldest_s), partitions=settings.partitions, failures=self._failures,
         )  # fmt: skip
-
-
-def next_trigger_s(started_s: float, interval_s: float) -> float:
-    """Return the first multiple of the interval after `started_s`, at which Spark triggers; without an interval `started_s` itself.
-
-    >>> next_trigger_s(10.0, 5.0), next_trigger_s(12.0, 5.0), next_trigger_s(12.0, 0.0)
-    (15.0, 15.0, 12.0)
-    """
-    return interval_s * (math.floor(started_s / interval_s + HAIR) + 1) if interval_s else started_s
 
 
 def trigger_from_s(came_s: float, interval_s: float) -> float:

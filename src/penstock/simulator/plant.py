@@ -6,6 +6,7 @@ from penstock.core.config import Config
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.fault import Fault, Injected
 from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import NotReachable
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -31,10 +32,11 @@ class SimulatedClock:
 class SimulatedPlant:
     """Source and Actuator of a simulated job. Each call first advances the engine to the clock's time."""
 
-    def __init__(self, engine: Engine, clock: Clock, config: Config) -> None:
+    def __init__(self, engine: Engine, clock: Clock, config: Config, promises: Promises = Promises()) -> None:
         self._engine = engine
         self._clock = clock
         self._config = config
+        self._promises = promises
         self._memory = Memory()
 
     def advance(self) -> None:
@@ -43,7 +45,7 @@ class SimulatedPlant:
 
     def read(self) -> Reading:
         self.advance()
-        self._memory, reading = observe(self._memory, self._engine.observation(), self._config)
+        self._memory, reading = observe(self._memory, self._engine.observation(), self._config, self._promises)
         return reading
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:

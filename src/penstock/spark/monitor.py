@@ -8,6 +8,7 @@ from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executor_events import CpuKnown, CpuUnknown, ExecutorLost
 from penstock.core.domain.events.query_events import ClockSkewed
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.core.monitor.observe import Memory, observe
@@ -34,7 +35,7 @@ class SparkMonitor:
     """Reads a Spark application; called only from the controller's thread."""
 
     def __init__(
-        self, *, store: StatusStore, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, clock: Clock,
+        self, *, store: StatusStore, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, promises: Promises, clock: Clock,
         cpu: MeasuredCpu, default_partitions: Callable[[], int],
         emit: Callable[[Sequence[Event]], None], disturbed_s: Callable[[], float | None], redact: Callable[[str], str],
         heartbeat_s: float,
@@ -43,6 +44,7 @@ class SparkMonitor:
         self._pool = pool
         self._queries = queries
         self._config = config
+        self._promises = promises
         self._clock = clock
         self._cpu = cpu
         self._default_partitions = default_partitions
@@ -73,7 +75,7 @@ class SparkMonitor:
             executors_lost=self._seen.lost,
             unable=self._pool.unable,
         )
-        self._memory, reading = observe(self._memory, seen, self._config)
+        self._memory, reading = observe(self._memory, seen, self._config, self._promises)
         self._report_skew(reading)
         self._report_cpu(reading.at_s)
         self.last = reading

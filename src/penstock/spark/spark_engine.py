@@ -11,6 +11,7 @@ from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.steering_events import CannotDo
 from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import Refused
 from penstock.ports import Clock
@@ -39,7 +40,7 @@ class SparkEngine:
     def __init__(
         self, session: SparkSession, *, executors: int | None, config: Config, clock: Clock,
         emit: Callable[[Sequence[Event]], None], redact: Callable[[str], str] = str,
-        reported_cpu: GraphiteCpu | None = None, asked_cpu: PrometheusCpu | None = None,
+        reported_cpu: GraphiteCpu | None = None, asked_cpu: PrometheusCpu | None = None, promises: Promises = Promises(),
     ) -> None:  # fmt: skip
         self.session = session
         self.queries: list[ManagedQuery] = []
@@ -54,7 +55,8 @@ class SparkEngine:
         session.streams.addListener(self._listener)
         self._supervisor = Supervisor(config, clock, emit, redact, self._listener.ended)
         self.monitor = SparkMonitor(
-            store=store, pool=self.pool, queries=self.queries, config=config, clock=clock, cpu=MeasuredCpu(self.processes, reported_cpu, asked_cpu), emit=emit,
+            store=store, pool=self.pool, queries=self.queries, config=config, promises=promises, clock=clock,
+            cpu=MeasuredCpu(self.processes, reported_cpu, asked_cpu), emit=emit,
             default_partitions=lambda: int(session.conf.get("spark.sql.shuffle.partitions") or 200),
             disturbed_s=lambda: self._supervisor.disturbed_s, redact=redact, heartbeat_s=heartbeat_s(session),
         )  # fmt: skip

@@ -188,8 +188,8 @@ class RunningJob:
         if self._reported_cpu is not None:
             self._reported_cpu.listen_to(session.sparkContext.applicationId)
         self._engine = SparkEngine(
-            session, executors=self.spec.limits.first, config=self.spec.config, clock=self.host.clock, emit=self.host.note, redact=self._redactor.text,
-            reported_cpu=self._reported_cpu, asked_cpu=PrometheusCpu(self.spec.cpu_query) if self.spec.cpu_query else None,
+            session, executors=self.spec.limits.first, config=self.spec.config, promises=self.spec.promises, clock=self.host.clock, emit=self.host.note,
+            redact=self._redactor.text, reported_cpu=self._reported_cpu, asked_cpu=PrometheusCpu(self.spec.cpu_query) if self.spec.cpu_query else None,
         )  # fmt: skip
         master = self.spec.master or str(session.sparkContext.master)
         about = About(job=self.spec.name, master=master, mode=self.spec.mode, spark_version=session.version, application_id=session.sparkContext.applicationId)

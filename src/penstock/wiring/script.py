@@ -63,7 +63,7 @@ class ScriptHost:
         self.host.prepare()
         try:
             ship_penstock(session, pack_penstock(self.host.folder.path))
-            self.engine = SparkEngine(session, executors=executors, config=terms.config, clock=self.host.clock, emit=self.host.note)
+            self.engine = SparkEngine(session, executors=executors, config=terms.config, promises=terms.promises, clock=self.host.clock, emit=self.host.note)
         except BaseException:
             self.host.close("it could not be started")
             raise

@@ -65,8 +65,10 @@ def declared_of(setup: Setup) -> Configuration:
 
 def engine_of(setup: Setup, configuration: Configuration, load: Load, faults: Sequence[Fault] = ()) -> Engine:
     engine: Any = configured(setup.engine, configuration)
-    kind = ContinuousEngine if setup.is_continuous else MicroBatchEngine
-    return kind(engine, load, executors=configuration.executors, seed=setup.seed, faults=faults)
+    if setup.is_continuous:
+        return ContinuousEngine(engine, load, executors=configuration.executors, seed=setup.seed, faults=faults)
+    promised_s = setup.terms.promises.latency_p95_s
+    return MicroBatchEngine(engine, load, executors=configuration.executors, seed=setup.seed, faults=faults, promised_s=promised_s)
 
 
 PROFILED_EXECUTOR_COUNTS = 8

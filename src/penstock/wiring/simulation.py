@@ -88,7 +88,7 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     clock = SimulatedClock(start_s)
     declared = declared_of(setup)
     engine = engine_of(setup, declared, Load.of(setup.load, start_s), setup.faults)
-    plant = SimulatedPlant(engine, clock, terms.config)
+    plant = SimulatedPlant(engine, clock, terms.config, terms.promises)
     memory = MemoryStore()
     controller = Controller(
         source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=declared, fitter=InlineFitter(),

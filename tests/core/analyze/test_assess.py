@@ -74,18 +74,18 @@ def test_uptime_begins_anew_with_failures_and_rescales() -> None:
     assert analysed.seen().uptime_s == analysed.seen().since_rescale_s == 15.0
 
 
-def test_a_trigger_without_interval_counts_as_half_the_promised_latency() -> None:
+def test_a_promised_latency_or_else_a_setting_bounds_a_batch_that_follows_the_last_one_at_once() -> None:
     analysed = Analysed(SteadyJob())
     analysed.turn()
     assert analysed.knowledge.last is not None
-    assert analysed.seen().interval_s == 10.0
+    assert analysed.seen().cadence.interval_s == 10.0
     asap = _asap(analysed.knowledge.last)
     analysed.turn(reading=replace(asap, at_s=asap.at_s + 15.0))
-    intervals = []
-    for promised_s in (None, 8.0):
-        analysed.terms = replace(TERMS, promises=Promises(latency_p95_s=promised_s))
-        intervals.append(analysed.seen().interval_s)
-    assert intervals == [10.0, 4.0]
+    longest_s = []
+    for promised_s, setting_s in ((None, 0.0), (None, 25.0), (7.8, 25.0)):
+        analysed.terms = replace(TERMS, promises=Promises(latency_p95_s=promised_s), config=replace(TERMS.config, longest_batch_s=setting_s))
+        longest_s.append(analysed.seen().cadence.longest_s)
+    assert longest_s == [10.0, 25.0, 4.0] and analysed.seen().cadence.interval_s == 0.0
 
 
 def test_nothing_is_assessed_before_the_first_reading() -> None:

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from laws import filling
 from steady_job import Analysed, SteadyJob
 
 from penstock.core.analyze.capacities import batch_laws, by_waves, t_max_of, table_of
@@ -22,7 +23,7 @@ TABLE = LatencyTable(executor_counts=(1,), rates_rows_per_s=(100.0, 200.0), late
 
 
 def carried(executors: int) -> float:
-    return LAW.capacity_rows_per_s(executors, INTERVAL_S)
+    return LAW.capacity_rows_per_s(executors, filling(INTERVAL_S))
 
 
 def profile(share: float = 1.0) -> CapacityByExecutors:
@@ -43,34 +44,36 @@ def laws_learnt() -> LikelyLaws:
 
 
 def test_before_the_law_of_batches_is_known_the_profile_is_read_by_waves() -> None:
-    found = t_max_of(Learnt(t_max=profile()), batches(), None, EXECUTOR_COUNTS, INTERVAL_S)
+    found = t_max_of(Learnt(t_max=profile()), batches(), None, EXECUTOR_COUNTS, filling(INTERVAL_S))
     for executors in EXECUTOR_COUNTS:
         assert found[executors].value == pytest.approx(carried(executors), rel=0.05)
     assert found[11].value == found[8].value < found[12].value
 
 
 def test_the_law_of_batches_answers_once_it_is_known_whatever_the_profile_claims() -> None:
-    found = t_max_of(Learnt(t_max=profile(share=2.0)), batches(), laws_learnt(), EXECUTOR_COUNTS, INTERVAL_S)
+    found = t_max_of(Learnt(t_max=profile(share=2.0)), batches(), laws_learnt(), EXECUTOR_COUNTS, filling(INTERVAL_S))
     for executors in EXECUTOR_COUNTS:
         assert found[executors].value == pytest.approx(carried(executors), rel=0.01)
 
 
 def test_without_a_profile_the_law_alone_says_nothing() -> None:
-    assert t_max_of(Learnt(), batches(), laws_learnt(), EXECUTOR_COUNTS, INTERVAL_S) == {}
+    assert t_max_of(Learnt(), batches(), laws_learnt(), EXECUTOR_COUNTS, filling(INTERVAL_S)) == {}
 
 
 def test_where_the_tasks_are_not_known_the_profile_is_read_as_it_is() -> None:
     plain = profile()
-    assert t_max_of(Learnt(t_max=plain), batches(stages=False), None, [11], INTERVAL_S)[11] == plain.predict(11)
+    assert t_max_of(Learnt(t_max=plain), batches(stages=False), None, [11], filling(INTERVAL_S))[11] == plain.predict(11)
 
 
 def test_where_tasks_run_all_the_time_it_is_the_papers_curve_until_an_overload_was_seen() -> None:
     job, plain = Analysed(SteadyJob()), profile()
     reading, learnt = job.job.reading(), Learnt(t_max=plain, table=TABLE)
-    assert t_max_of(learnt, reading, laws_learnt(), EXECUTOR_COUNTS, INTERVAL_S) == {executors: plain.predict(executors) for executors in EXECUTOR_COUNTS}
+    assert t_max_of(learnt, reading, laws_learnt(), EXECUTOR_COUNTS, filling(INTERVAL_S)) == {
+        executors: plain.predict(executors) for executors in EXECUTOR_COUNTS
+    }
     assert table_of(learnt, reading, {}) is TABLE
     slow = replace(learnt, pace=Pace().learn([PaceSeen(share=0.5, overloaded=True)] * 3))
-    assert t_max_of(slow, reading, None, [6], INTERVAL_S)[6].value == pytest.approx(plain.predict(6).value / 2)  # type: ignore[union-attr]
+    assert t_max_of(slow, reading, None, [6], filling(INTERVAL_S))[6].value == pytest.approx(plain.predict(6).value / 2)  # type: ignore[union-attr]
     at_pace = table_of(slow, reading, {})
     assert at_pace is not None and at_pace.at(1, 50.0).valid and not at_pace.at(1, 51.0).valid
 
@@ -79,7 +82,7 @@ def test_no_executors_keep_up_with_more_than_their_waves_carry() -> None:
     rates = tuple(3000.0 * number for number in range(1, 20))
     claims_all = LatencyTable(executor_counts=tuple(EXECUTOR_COUNTS), rates_rows_per_s=rates, latency_s=((1.0,) * 19,) * 12, valid=((True,) * 19,) * 12, rows=4)
     learnt = Learnt(t_max=profile(), table=claims_all)
-    table = table_of(learnt, batches(), t_max_of(learnt, batches(), laws_learnt(), EXECUTOR_COUNTS, INTERVAL_S))
+    table = table_of(learnt, batches(), t_max_of(learnt, batches(), laws_learnt(), EXECUTOR_COUNTS, filling(INTERVAL_S)))
     assert table is not None
     assert [table.at(executors, 33_000.0).valid for executors in (7, 8, 11)] == [False, True, True]
     assert [table.at(executors, 46_000.0).valid for executors in (8, 11, 12)] == [False, False, True]

@@ -2,7 +2,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from laws import latency_by_law_s
+from laws import filling, latency_by_law_s
 from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.learn import batch_measured, cost_of, executor_uses, profile_row
@@ -157,16 +157,17 @@ def test_the_cost_of_batches_is_found_with_its_waves() -> None:
     cost, seen = analysed.knowledge.learnt.capacity.by_batches, analysed.seen()
     assert cost is not None and seen.plant == "micro_batch" and seen.stops == frozenset() and seen.batch_s is not None
     for executors in (3, 4, 5, 6, 8):
-        found = cost.capacity(executors, INTERVAL_S)
-        assert isinstance(found, Estimate) and found.value == pytest.approx(LAW.capacity_rows_per_s(executors, INTERVAL_S), rel=0.02), executors
+        found = cost.capacity(executors, filling(INTERVAL_S))
+        assert isinstance(found, Estimate) and found.value == pytest.approx(LAW.capacity_rows_per_s(executors, filling(INTERVAL_S)), rel=0.02), executors
+    assert seen.cadence.longest_s == 2 * INTERVAL_S
     for executors in (3, 4):
-        assert seen.capacities[executors].value == pytest.approx(LAW.capacity_rows_per_s(executors, INTERVAL_S), rel=0.05), executors
+        assert seen.capacities[executors].value == pytest.approx(LAW.capacity_rows_per_s(executors, seen.cadence), rel=0.05), executors
 
 
 def test_the_cost_of_batches_answers_for_a_policy_that_asks_for_the_papers_regression_too() -> None:
     analysed = learnt_from(NEEDS | {"regression"})
     seen, cost = analysed.seen(), analysed.knowledge.learnt.capacity.by_batches
-    assert cost is not None and seen.capacities[4] == cost.capacity(4, INTERVAL_S)
+    assert cost is not None and seen.capacities[4] == cost.capacity(4, seen.cadence)
 
 
 def test_latency_is_that_of_the_law_at_the_load() -> None:

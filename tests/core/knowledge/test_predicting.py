@@ -74,7 +74,7 @@ def test_kept_executors_need_no_recovery_from_a_change_and_are_judged_by_a_failu
 def test_a_rescale_that_stops_the_job_is_an_outage(seen: Assessment, executors: int, kind: str, downtime_s: float) -> None:
     level = replace(seen, arrivals=Arrivals.constant(2000.0), forecast=None)
     recovery = predicted(Daedalus(), level, executors)["recovery"]
-    truth_s = recovery_s(Arrivals.constant(2000.0), seen.at_s, 1000.0 * executors, seen.interval_s, downtime_s)
+    truth_s = recovery_s(Arrivals.constant(2000.0), seen.at_s, 1000.0 * executors, seen.cadence.interval_s, downtime_s)
     assert recovery.about == kind and recovery.value == pytest.approx(truth_s, rel=0.05) and recovery.low <= truth_s <= recovery.high
     assert "recovery_bound" not in predicted(Daedalus(), level, executors), "the paper looks at the change alone"
     assert "recovery_bound" in predicted(Daedalus(failures_too=True), level, executors)

@@ -21,7 +21,7 @@ from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.recovery.downtime import LOST_EXECUTOR_S, Downtimes, Priors
 from penstock.core.models.stage_rates import StageRates
-from penstock.core.models.usage import interval_of, plant_of, share_of, slots_of
+from penstock.core.models.usage import cadence_of_job, plant_of, share_of, slots_of
 
 
 def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: Terms, needs: frozenset[Need], executors: Sequence[int]) -> Assessment:
@@ -30,7 +30,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
     if reading is None:
         raise ValueError("nothing can be assessed before the first reading")
     plant, current = plant_of(reading), knowledge.steered(terms.autopilot.mode)
-    interval_s, queries = interval_of(reading, terms.promises), queries_of(knowledge, reading)
+    cadence, queries = cadence_of_job(reading, terms.promises, terms.config.longest_batch_s), queries_of(knowledge, reading)
     batch_s = max((query.batch_s for query in queries if query.batch_s is not None), default=None) if plant == "micro_batch" else None
     load = total(query.load_rows_per_s for query in queries)
     if load is None:
@@ -40,7 +40,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
     if rate is not None:
         queries = with_latencies(queries, learnt, reading, executors, rate)
     laws = batch_laws(queries) if plant == "micro_batch" else None
-    t_max = t_max_of(learnt, reading, laws, executors, interval_s) if "profile" in needs else {}
+    t_max = t_max_of(learnt, reading, laws, executors, cadence) if "profile" in needs else {}
     since_rescale_s = None if schedule.rescaled_s is None else by_readings(at_s - schedule.rescaled_s, terms.config.reading_interval_s)
     return Assessment(
         at_s=at_s,
@@ -50,7 +50,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         declared=knowledge.declared,
         limits=terms.limits.at_least(reading.least_executors),
         promises=terms.promises,
-        interval_s=interval_s,
+        cadence=cadence,
         uptime_s=by_readings(uptime_of(reading, since_rescale_s), terms.config.reading_interval_s),
         since_rescale_s=since_rescale_s,
         queries=queries,
@@ -58,11 +58,11 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         batch_s=batch_s,
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
-        capacities=capacities(learnt.capacity, executors, interval_s) if needs & {"capacity", "regression"} else {},
-        batch_laws=laws if needs & {"capacity", "regression"} else None,
+        capacities=capacities(learnt.capacity, executors, cadence) if needs & {"capacity", "regression"} else {},
+        batch_laws=laws if needs & {"capacity", "regression", "stages"} else None,
         t_max=t_max,
         forecast=forecast,
-        arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
+        arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(cadence.interval_s, batch_s or 0.0)),
         downtimes_s=downtimes(learnt, terms, plant, needs),
         stops=frozenset(RESCALES) - set(learnt.live) if plant == "continuous" else frozenset(),
         latencies={} if rate is None else job_latencies(queries, learnt, reading, executors, rate),

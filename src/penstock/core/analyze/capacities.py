@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment, QueryAssessment
 from penstock.core.knowledge.learnt import Learnt
@@ -20,17 +21,17 @@ MOST_TIMES = 10.0
 """An upper bound is at most this many times the value: a few batches may leave open whether a row costs anything at all."""
 
 
-def capacities(model: CapacityModel, executors: Sequence[int], interval_s: float) -> dict[int, Estimate]:
+def capacities(model: CapacityModel, executors: Sequence[int], cadence: Cadence) -> dict[int, Estimate]:
     """Return the capacity in rows/s by executors. Those whose lower bound is 0 are left out unless the upper bound is 0 too.
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """
-    answers = model.capacities(executors, interval_s)
+    answers = model.capacities(executors, cadence)
     return {} if isinstance(answers, NotReady) else by_executors(executors, bounded(answers), say_something(answers))
 
 
 def say_something(capacities: Estimates) -> Flags:
-    """Return whether the bounds of a capacity exclude anything: more than nothing, or surely nothing (batches that outlast their interval without a row).
+    """Return whether the bounds of a capacity exclude anything: more than nothing, or surely nothing.
 
     >>> say_something(Estimates(value=np.array([9.0, 9.0, 0.0]), low=np.array([1.0, 0.0, 0.0]), high=np.array([99.0, 99.0, 0.0]))).tolist()
     [True, False, True]
@@ -56,7 +57,7 @@ def bounded(capacities: Estimates) -> Estimates:
     return replace(capacities, high=np.minimum(capacities.high, MOST_TIMES * capacities.value))
 
 
-def t_max_of(learnt: Learnt, reading: Reading, laws: LikelyLaws | None, executors: Sequence[int], interval_s: float) -> dict[int, Estimate]:
+def t_max_of(learnt: Learnt, reading: Reading, laws: LikelyLaws | None, executors: Sequence[int], cadence: Cadence) -> dict[int, Estimate]:
     """Return Phoebe's T_max by executors: where tasks run all the time a line or a power law (sec. III-D), at the pace that the job was seen to have.
 
     Of micro-batches their law as soon as it is known; before that the profile's curve over executors that differ in waves, as those that do not carry the
@@ -67,7 +68,7 @@ def t_max_of(learnt: Learnt, reading: Reading, laws: LikelyLaws | None, executor
     if not learnt.t_max.seen:
         return {}
     if laws is not None and laws.best.row_s > 0.0:
-        found = capacities_by_laws(laws, executors, interval_s)
+        found = capacities_by_laws(laws, executors, cadence)
         return by_executors(executors, bounded(found), np.isfinite(found.value))
     return by_waves(learnt.t_max, executors, tasks_of(reading), slots_of(reading))
 

@@ -121,7 +121,7 @@ def _implied(learnt: Learnt, measured: RecoveryMeasured, seen: Assessment, execu
 
 
 SETTLED_S = 0.01
-"""Seconds to which a downtime is searched for."""
+"""Seconds to which a downtime is searched for. Where batches wait for their trigger, a longer one may end a hair sooner."""
 OVERHEADS = (0.5, 0.0, 0.25, 0.75, 1.0)
 """Shares of a batch that may be overhead while that is unknown; the first is taken."""
 
@@ -131,9 +131,9 @@ def laws_of(seen: Assessment) -> LikelyLaws | None:
     if seen.batch_laws is not None or seen.plant != "micro_batch" or len(seen.reading.queries) != 1:
         return seen.batch_laws
     (query,) = seen.reading.queries
-    if not query.batch or not query.throughput_rows_per_s or query.batch.total_s > seen.interval_s:
+    if not query.batch or not query.throughput_rows_per_s or query.batch.total_s > seen.cadence.cycle_s:
         return None
-    takes_s, rows = query.batch.total_s, query.throughput_rows_per_s * seen.interval_s
+    takes_s, rows = query.batch.total_s, query.throughput_rows_per_s * query.cycle_s
     drawn = tuple(BatchLaw(overhead_s=share * takes_s, row_s=(1.0 - share) * takes_s / rows, partitions=1) for share in OVERHEADS)
     return LikelyLaws(best=drawn[0], drawn=drawn)
 
@@ -147,33 +147,33 @@ def last_start_s(seen: Assessment, failed_s: float) -> float:
     if query is None or query.batch is None or query.since_commit_s is None:
         return failed_s
     takes_s = query.batch.total_s
-    cycle_s, known_s = max(seen.interval_s, takes_s), seen.reading.at_s - query.since_commit_s - takes_s
+    cycle_s, known_s = max(seen.cadence.interval_s, takes_s), seen.reading.at_s - query.since_commit_s - takes_s
     return known_s + cycle_s * min(1, math.floor((failed_s - known_s) / cycle_s))
 
 
 def outage_of(seen: Assessment, executors: int, failed_s: float, kind: DisturbanceKind, lag_rows: float = 0.0) -> BatchOutage:
-    """Return the outage a failure causes, its duration left at 0 for the caller to fill in. Spark retries lost tasks: the batch it hits only takes longer.
+    """Return the outage a failure causes, its duration left at 0 for the caller to fill in.
 
-    If the query died, the batch starts again, with the rows that arrived since; so does, in effect, a batch that hung until the failure was noticed.
-    Rows that came while batches took longer than their interval are part of the lag, and counted once.
+    If the query died, the batch starts again, with the rows that arrived since. Spark retries lost tasks: the batch that is hit has the rows it began
+    with and takes longer, by the time it hung until the failure was noticed and by the retry. Rows that came meanwhile are part of the lag, and counted once.
     """
-    start_s = last_start_s(seen, failed_s)
-    hung = failed_s - start_s > seen.interval_s
-    cycle_s = seen.interval_s if hung else max(seen.interval_s, seen.batch_s or 0.0)
-    stopped_s = failed_s if hung or kind == "query_restart" else start_s
-    late_s = failed_s - start_s if hung else cycle_s - seen.interval_s
+    start_s, cycle_s = last_start_s(seen, failed_s), max(seen.cadence.interval_s, seen.batch_s or 0.0) or seen.cadence.longest_s
+    hung_s = failed_s - start_s if failed_s - start_s > cycle_s else 0.0
+    restarts = kind == "query_restart"
+    stopped_s = failed_s if restarts else start_s
     return BatchOutage(
         at_s=stopped_s,
-        downtime_s=0.0,
-        interval_s=seen.interval_s,
+        downtime_s=0.0 if restarts else hung_s,
+        delays=not restarts,
+        cadence=seen.cadence,
         executors=executors,
         uncommitted_s=cycle_s + stopped_s - start_s,
-        lag_rows=max(0.0, lag_rows - late_s * (seen.load_rows_per_s or 0.0)),
+        lag_rows=max(0.0, lag_rows - hung_s * (seen.load_rows_per_s or 0.0)),
     )
 
 
 def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Estimate) -> RecoveryModel:
-    """Return the seconds from the failure until the end of the first batch that takes all rows and fits the interval, bounded by laws and downtime.
+    """Return the seconds from the failure until the end of the first batch that takes all rows and is back within the promise, bounded by laws and downtime.
 
     A failure after the end of the batch, however late, hits no batch: the job has recovered with the next one.
     """
@@ -182,9 +182,9 @@ def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Es
         return asked.at_s + recovery_by_batches_s(law, arrivals, asked)
 
     def after_s(law: BatchLaw, arrivals: Arrivals, downtime_s: float) -> float:
-        end_s = ends_s(law, arrivals, replace(outage, downtime_s=downtime_s))
+        end_s = ends_s(law, arrivals, outage.longer(downtime_s))
         if end_s < failed_s:
-            end_s = ends_s(law, arrivals, replace(outage, at_s=outage.at_s + outage.interval_s))
+            end_s = ends_s(law, arrivals, replace(outage, at_s=outage.at_s + (outage.uncommitted_s or outage.cadence.cycle_s)))
         return max(0.0, end_s - failed_s)
 
     def asked(arrivals: Arrivals, at_s: float) -> Estimate:
@@ -198,21 +198,23 @@ def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Es
 def implied_delay_s(law: BatchLaw, arrivals: Arrivals, outage: BatchOutage, recovered_s: float) -> float | None:
     """Return by how much the batch that was hit must have been longer for the job to have recovered then; None if it would have been later without any delay.
 
+    >>> from penstock.core.domain.cadence import Cadence
     >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
-    >>> outage = BatchOutage(at_s=0.0, downtime_s=0.0, interval_s=10.0, executors=1, uncommitted_s=10.0)
-    >>> round(implied_delay_s(law, Arrivals.constant(500.0), outage, recovered_s=7.5), 1)  # 5,500 rows in 6.5 s, 1 s late
+    >>> cadence = Cadence(interval_s=10.0, longest_s=10.0)
+    >>> outage = BatchOutage(at_s=0.0, downtime_s=0.0, cadence=cadence, executors=1, uncommitted_s=10.0, delays=True)
+    >>> round(implied_delay_s(law, Arrivals.constant(500.0), outage, recovered_s=7.0), 1)  # 5,000 rows in 6 s, 1 s late
     1.0
     """
 
     def ends_s(delay_s: float) -> float:
-        return outage.at_s + recovery_by_batches_s(law, arrivals, replace(outage, downtime_s=delay_s))
+        return outage.at_s + recovery_by_batches_s(law, arrivals, outage.longer(delay_s))
 
     shortest_s, longest_s = 0.0, max(0.0, recovered_s - outage.at_s)
     if ends_s(shortest_s) > recovered_s:
         return None
     while longest_s - shortest_s > SETTLED_S:
         middle_s = (shortest_s + longest_s) / 2
-        shortest_s, longest_s = (middle_s, longest_s) if ends_s(middle_s) <= recovered_s else (shortest_s, middle_s)
+        shortest_s, longest_s = (middle_s, longest_s) if ends_s(middle_s) <= recovered_s + SETTLED_S else (shortest_s, middle_s)
     return shortest_s
 
 
@@ -231,10 +233,11 @@ def with_recoveries(learnt: Learnt, measured: Iterable[RecoveryMeasured], seen: 
 
 
 def _lesson(learnt: Learnt, measured: RecoveryMeasured, seen: Assessment, executors: int) -> RecoverySeen | None:
-    points = points_since(learnt.load.series, measured.started_s - seen.interval_s)
-    if not points or seen.interval_s <= 0:
+    apart_s = seen.cadence.apart_s
+    points = points_since(learnt.load.series, measured.started_s - apart_s)
+    if not points:
         return None
-    return recovery_lesson(measured, Surroundings(arrivals=Arrivals.joined(points, ()), interval_s=seen.interval_s, executors=executors))
+    return recovery_lesson(measured, Surroundings(arrivals=Arrivals.joined(points, ()), interval_s=apart_s, executors=executors))
 
 
 def tables_due(learnt: Learnt, interval_s: float) -> Mapping[DisturbanceKind, RecoveryRegression]:

@@ -14,7 +14,7 @@ from penstock.core.knowledge.steering import Fits
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.forecast.combined import refit_due
 from penstock.core.models.latency.profile_trial import FEWEST_POINTS, points
-from penstock.core.models.usage import interval_of
+from penstock.core.models.usage import cadence_of_job
 
 APART_S = 300.0
 """Time between two fits at least, failed ones included: no load changes its nature faster."""
@@ -50,7 +50,7 @@ def ask_fit(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Ne
         return knowledge, None
     load = learnt.load if "forecast" in needs and refit_due(learnt.load) else None
     profile = learnt.profile if "profile" in needs and table_due(learnt, terms.limits.max_executors) else None
-    interval_s = None if knowledge.last is None else interval_of(knowledge.last, terms.promises)
+    interval_s = None if knowledge.last is None else cadence_of_job(knowledge.last, terms.promises, terms.config.longest_batch_s).apart_s
     recoveries = {} if interval_s is None else tables_due(learnt, interval_s)
     if load is None and profile is None and not recoveries:
         return knowledge, None

@@ -45,7 +45,7 @@ def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]
         return learnt
     if "forecast" in needs:
         learnt = replace(learnt, load=learnt.load.scored())
-    if needs & {"capacity", "regression", "latency"} or ("profile" in needs and plant_of(reading) == "micro_batch"):
+    if needs & {"capacity", "regression", "latency"} or (needs & {"profile", "stages"} and plant_of(reading) == "micro_batch"):
         learnt = _with_work(learnt, reading, terms.autopilot)
     if "stages" in needs:
         stages = {query.name: learnt.stages.get(query.name, StageRates()) for query in reading.queries}
@@ -157,12 +157,12 @@ def warm_up_s(reading: Reading, terms: Terms) -> float:
 def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:
     """Return the average batch of the window; None where it is not known.
 
-    In a window that ends at commits a batch takes the rows that arrived during its cycle, which is the interval or, in overload, the batch before it.
+    Where its rows are not counted, it takes those that arrived during its cycle, which is the interval or, in overload, the batch before it.
     """
     if query.batch is None or query.batch.total_s <= 0 or query.throughput_rows_per_s is None or reading.executors_running < 1:
         return None
     return BatchMeasured(
-        rows=query.throughput_rows_per_s * query.cycle_s,
+        rows=query.throughput_rows_per_s * query.cycle_s if query.batch.rows is None else query.batch.rows,
         duration_s=query.batch.total_s,
         executors=reading.executors_running,
         tasks=most_tasks(query),

@@ -24,7 +24,7 @@ def with_failure(knowledge: Knowledge, seen: Assessment, failure: Failure, lag_r
     made = recovery_prediction(seen, failure.kind, failure_recovery(seen, failure, configuration, downtime, lag_rows), configuration)
     table = learnt.recovery_tables.get(failure.kind)
     if table is not None and len(learnt.health.open) == 1 and seen.arrivals is not None:
-        expected = over_arrivals(by_table(table, seen.interval_s, configuration.executors), seen.arrivals, seen.forecast, failure.at_s)
+        expected = over_arrivals(by_table(table, seen.cadence.apart_s, configuration.executors), seen.arrivals, seen.forecast, failure.at_s)
         made += recovery_prediction(seen, failure.kind, expected, configuration, by="learnt_recovery")
     new = identified(made, f"failure {failure.number}", policy="", cause=failure.cause)
     return replace(knowledge, predictions=(*tested_by(knowledge.predictions, failure, configuration), *new))
@@ -44,7 +44,7 @@ def failure_recovery(seen: Assessment, failure: Failure, configuration: Configur
     capacity = carried_by(seen, configuration.executors)
     if capacity is None:
         return None
-    repeats_s = min(repeated_s(seen), 2 * seen.interval_s) if lag_rows > 0 else repeated_s(seen)
+    repeats_s = min(repeated_s(seen), 2 * seen.cadence.cycle_s) if lag_rows > 0 else repeated_s(seen)
     fluid = Outage(at_s=failure.at_s, interval_s=repeats_s, downtime_s=downtime.value, lag_rows=lag_rows)
     return expected_recovery(seen.arrivals, seen.forecast, capacity, fluid, downtime)
 

@@ -11,6 +11,7 @@ from penstock.core.domain.events.autopilot_events import THROUGHPUT, TargetFeasi
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import recovery_s
 from penstock.core.models.recovery.recovery_cost import downtime_s, failure_of, repeated_s
@@ -58,7 +59,7 @@ def _recovery(seen: Assessment) -> Comparison | None:
         return None
     if promised_s <= down_s:
         return Comparison(code="recovery_below_downtime", value=down_s, limit=promised_s)
-    largest, peak = carried_by(seen, seen.limits.max_executors), seen.peak(math.inf)
+    largest, peak = most_throughput(seen), seen.peak(math.inf)
     if largest is None or peak <= 0:
         return None
     takes_s = recovery_s(Arrivals.constant(peak), seen.at_s, largest.high, repeated_s(seen), down_s)
@@ -78,5 +79,23 @@ def _latency(seen: Assessment) -> Comparison | None:
 
 
 def _throughput(seen: Assessment) -> Comparison | None:
-    largest, peak = carried_by(seen, seen.limits.max_executors), seen.peak(math.inf)
+    largest, peak = most_throughput(seen), seen.peak(math.inf)
     return Comparison(code="peak_above_capacity", value=peak, limit=largest.value) if largest is not None and peak > largest.high else None
+
+
+def most_throughput(seen: Assessment) -> Estimate | None:
+    """Return the throughput in rows/s of the most executors when they are saturated; at least what the job processes now without falling behind."""
+    most, laws = seen.limits.max_executors, seen.batch_laws
+    known = carried_by(seen, most)
+    if known is None:
+        return None
+    saturated = known if laws is None else laws.estimate(lambda law: law.saturated_rows_per_s(most, seen.cadence.interval_s))
+    shown = 0.0 if seen.executors > most or falls_behind(seen) else seen.reading.throughput_rows_per_s or 0.0
+    value, low, high = (max(pair) for pair in ((known.value, saturated.value), (known.low, saturated.low), (known.high, saturated.high)))
+    return Estimate(value=max(value, shown), low=low, high=max(high, shown))
+
+
+def falls_behind(seen: Assessment) -> bool:
+    """Return whether more arrives than is processed, or that is not known."""
+    done, arriving = seen.reading.throughput_rows_per_s, seen.reading.arrival_rows_per_s
+    return done is None or arriving is None or (arriving > done and seen.excess_lag_rows > 0)

@@ -61,9 +61,10 @@ class PartitionReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchParts:
-    """Where the time of an average batch of the window went, in seconds."""
+    """The average batch of the window: its rows, and where its time went, in seconds."""
 
     total_s: float
+    rows: float | None = None
     parts_s: dict[str, float] = field(default_factory=dict)
 
 

@@ -1,5 +1,6 @@
 """When a query starts its next batch."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -48,6 +49,19 @@ class Trigger:
         if self.kind == "real_time":
             return f"realtime:{duration_words(self.interval_s)}"
         return duration_words(self.interval_s) if self.interval_s else "asap"
+
+
+HAIR = 1e-4
+"""Tolerance for rounding of a clock that counts from 1970, as a share of an interval."""
+
+
+def next_trigger_s(started_s: float, interval_s: float) -> float:
+    """Return the first multiple of the interval after `started_s`, at which Spark triggers; without an interval `started_s` itself.
+
+    >>> next_trigger_s(10.0, 5.0), next_trigger_s(12.0, 5.0), next_trigger_s(12.0, 0.0)
+    (15.0, 15.0, 12.0)
+    """
+    return interval_s * (math.floor(started_s / interval_s + HAIR) + 1) if interval_s else started_s
 
 
 SHORTEST_LIMITED_S = 1.0

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job_spec import Limits, Promises
@@ -63,7 +64,7 @@ class Assessment:
     declared: Configuration
     limits: Limits
     promises: Promises
-    interval_s: float
+    cadence: Cadence
     uptime_s: float
     since_rescale_s: float | None = None
     queries: tuple[QueryAssessment, ...] = ()
@@ -102,6 +103,18 @@ class Assessment:
     def capacity(self, executors: int) -> float | None:
         known = self.capacities.get(executors)
         return None if known is None else known.value
+
+    @property
+    def utilization_at_capacity(self) -> float:
+        """The share of the time in which tasks run when batches take the longest time allowed; 1 where that is not known."""
+        return 1.0 if self.batch_laws is None else self.batch_laws.best.utilization_at_capacity(self.cadence)
+
+    def saturated(self, executors: int) -> float | None:
+        """Return the throughput in rows/s of a job that is always behind; the capacity, where batches do not show more."""
+        known = self.capacity(executors)
+        if self.batch_laws is None or known is None:
+            return known
+        return max(known, self.batch_laws.best.saturated_rows_per_s(executors, self.cadence.interval_s))
 
     def peak(self, until_s: float) -> float:
         """Return the largest forecast rate of the next `until_s` seconds, at most to the end of the forecast; the load without a forecast."""

@@ -92,6 +92,10 @@ class Estimates:
             value=np.where(where, others.value, self.value), low=np.where(where, others.low, self.low), high=np.where(where, others.high, self.high)
         )
 
+    def times(self, factor: float) -> Estimates:
+        """Multiply the values and the bounds."""
+        return Estimates(value=factor * self.value, low=factor * self.low, high=factor * self.high)
+
     def at_most(self, most: Floats) -> Estimates:
         """Cap the values and the bounds.
 

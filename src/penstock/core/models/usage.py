@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
+from penstock.core.domain.cadence import Cadence, cadence_of
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading
-from penstock.core.domain.trigger import Plant, rows_per_batch
+from penstock.core.domain.trigger import Plant, Trigger, rows_per_batch
 
-ASAP_S = 10.0
-"""A query that starts its next batch at once is held to batches this long, unless a latency is promised."""
 COMING_BACK = ("starting", "restarting", "failed")
 """States of a query that does not run and will; one that was stopped or given up leaves its executors to the others."""
 
@@ -121,14 +120,14 @@ def most_rows(query: QueryReading) -> float:
     return excess if limit is None else min(excess, rows_per_batch(query.trigger, limit))
 
 
-def interval_of(reading: Reading, promises: Promises) -> float:
-    """Return the longest interval between two commits, in seconds."""
-    return max((batch_may_take_s(query.trigger.interval_s, promises) for query in reading.queries), default=batch_may_take_s(0.0, promises))
+def cadence_of_query(query: QueryReading, promises: Promises, longest_batch_s: float) -> Cadence:
+    return cadence_of(query.trigger, promises, rate_limit_rows_per_s=query.rate_limit_rows_per_s, longest_batch_s=longest_batch_s)
 
 
-def batch_may_take_s(interval_s: float, promises: Promises) -> float:
-    """Return how long a batch may take: the interval, or without one half of the promised latency, as a row waits as long as its batch takes."""
-    return interval_s or (ASAP_S if promises.latency_p95_s is None else promises.latency_p95_s / 2)
+def cadence_of_job(reading: Reading, promises: Promises, longest_batch_s: float) -> Cadence:
+    """Return the cadence of the query whose batches may be the furthest apart."""
+    cadences = [cadence_of_query(query, promises, longest_batch_s) for query in reading.queries]
+    return max(cadences, key=lambda each: each.cycle_s, default=cadence_of(Trigger(), promises))
 
 
 def share_of(query: QueryReading, reading: Reading) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.reading import Quantiles
 from penstock.core.monitor.facts import BatchFact, QueryFacts
 from penstock.core.monitor.latency import Outputs, latency_of, latency_of_outputs, recent_outputs
@@ -38,22 +39,18 @@ def lag_seconds(lag_rows: float | None, arrival_rows_per_s: float | None, oldest
     return lag_rows / arrival_rows_per_s if arrival_rows_per_s > 0 else (0.0 if lag_rows == 0 else None)
 
 
-def healthy_lag_rows(arrival_rows_per_s: float, interval_s: float, batch_s: float) -> float:
-    """Return the most a healthy query lags: what arrives during a trigger interval and the batch that takes it in.
+def healthy_lag_rows(arrival_rows_per_s: float, cadence: Cadence, batch_s: float) -> float:
+    """Return the most a healthy query lags: what arrives during a cycle and the batch that takes it in.
 
-    Lag swings between W*T and W*(i+T) (PAPER-NOTES, "Healthy lag is not zero"). A healthy batch takes no longer than the interval,
-    so T counts up to i; without an interval, batches follow each other and the most is W*2T.
+    Lag swings between W*T and W*(max(i,T) + T) (PAPER-NOTES, "Healthy lag is not zero"). A healthy batch takes no longer than allowed, so T counts up to
+    that.
 
-    >>> healthy_lag_rows(100, interval_s=5, batch_s=2)
-    700.0
-    >>> healthy_lag_rows(100, interval_s=5, batch_s=20)
-    1000.0
-    >>> healthy_lag_rows(100, interval_s=0, batch_s=2)
-    400.0
+    >>> cadence = Cadence(interval_s=5.0, longest_s=6.0)
+    >>> healthy_lag_rows(100, cadence, batch_s=2), healthy_lag_rows(100, cadence, batch_s=20)
+    (700.0, 1200.0)
     """
-    if interval_s <= 0:
-        return float(arrival_rows_per_s * 2 * batch_s)
-    return float(arrival_rows_per_s * (interval_s + min(batch_s, interval_s)))
+    healthy_s = min(batch_s, cadence.cycle_s)
+    return float(arrival_rows_per_s * (max(cadence.interval_s, healthy_s) + healthy_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +65,7 @@ class Flow:
     busyness: float | None
 
 
-def batched_flow(query: QueryFacts, window: Window | None, recent: Sequence[BatchFact], arrival: float | None, slots: int) -> Flow:
+def batched_flow(query: QueryFacts, window: Window | None, recent: Sequence[BatchFact], arrival: float | None, slots: int, cadence: Cadence) -> Flow:
     """Return the flow by the window of commits; `recent` are its batches and the last one, which in a stall lies before it.
 
     An idle query without any batch has processed nothing, and one for which nothing waits does not lag: both are known.
@@ -77,7 +74,7 @@ def batched_flow(query: QueryFacts, window: Window | None, recent: Sequence[Batc
     excess = 0.0 if lag == 0 else None
     if lag is not None and arrival is not None and recent:
         longest_s = max(batch.duration_s for batch in recent)
-        excess = max(0.0, lag - healthy_lag_rows(arrival, query.trigger.interval_s, longest_s))
+        excess = max(0.0, lag - healthy_lag_rows(arrival, cadence, longest_s))
     latency, skew_s = latency_of(window.batches) if window else (None, None)
     measured = window if window and window.length_s > 0 else None
     untouched = 0.0 if query.idle_s is not None and not recent else None

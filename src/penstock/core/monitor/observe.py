@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from penstock.core.config import Config
+from penstock.core.domain.cadence import cadence_of
 from penstock.core.domain.configuration import knobs_of
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.knobs import NOT_YET
 from penstock.core.domain.reading import BatchParts, ExecutorReading, PartitionReading, QueryReading, Reading, total
 from penstock.core.monitor.facts import BatchFact, Observation, PartitionFact, QueryFacts
@@ -71,14 +73,14 @@ class Memory:
     live: Mapping[str, Live] = field(default_factory=dict)
 
 
-def observe(memory: Memory, seen: Observation, config: Config) -> tuple[Memory, Reading]:
-    """Return one Reading of the whole job."""
+def observe(memory: Memory, seen: Observation, config: Config, promises: Promises = Promises()) -> tuple[Memory, Reading]:
+    """Return one Reading of the whole job; by its promises a lag is a healthy one or in excess."""
     at_s, slots = seen.at_s, sum(executor.slots for executor in seen.executors)
     memory = remembered(memory, seen, config)
     windows = {
         query.name: window_of(memory.batches[query.name], query.idle_s, at_s, query.trigger.interval_s, config.reading_window_s) for query in seen.queries
     }
-    queries = tuple(read_query(query, memory, windows[query.name], config, at_s, slots) for query in seen.queries)
+    queries = tuple(read_query(query, memory, windows[query.name], config, promises, at_s, slots) for query in seen.queries)
     executors = read_executors(
         seen,
         [windows[query.name] for query in seen.queries if not query.is_real_time],
@@ -141,16 +143,18 @@ def kept_batches(known: tuple[BatchFact, ...], query: QueryFacts, config: Config
     return together[max(0, first - 1) :]
 
 
-def read_query(query: QueryFacts, memory: Memory, window: Window | None, config: Config, at_s: float, slots: int) -> QueryReading:
+def read_query(query: QueryFacts, memory: Memory, window: Window | None, config: Config, promises: Promises, at_s: float, slots: int) -> QueryReading:
     """Return the reading of one query; its last batch counts even where it lies before the window, as in a stall and when the query is idle."""
     batches, window_s = memory.batches[query.name], config.reading_window_s
     arrival = rate_per_s(memory.newest[query.name], least_s(config))
     last = batches[-1] if batches else None
     recent = (*(window.batches if window else ()), *batches[-1:])
+    limit, longest_s = query.rate_limit_rows_per_s, config.longest_batch_s
+    cadence = cadence_of(query.trigger, promises, rate_limit_rows_per_s=limit, longest_batch_s=longest_s)
     if query.is_real_time:
         flow = continuous_flow(query, memory.live[query.name], recent, arrival, window_s)
     else:
-        flow = batched_flow(query, window, recent, arrival, slots)
+        flow = batched_flow(query, window, recent, arrival, slots, cadence)
     return QueryReading(
         name=query.name, state=query.state, **knobs_of(query), batch_id=last.batch_id if last else None, batches=len(window.batches) if window else 0,
         since_commit_s=at_s - last.committed_s if last else None, uptime_s=0.0 if query.started_s is None else at_s - query.started_s,
@@ -173,7 +177,8 @@ def batch_parts(window: Window | None) -> BatchParts | None:
     for batch in window.batches:
         for name, seconds in batch.parts_s.items():
             parts[name] += seconds / len(window.batches)
-    return BatchParts(total_s=sum(batch.duration_s for batch in window.batches) / len(window.batches), parts_s=dict(parts))
+    count = len(window.batches)
+    return BatchParts(total_s=sum(batch.duration_s for batch in window.batches) / count, rows=window.rows / count, parts_s=dict(parts))
 
 
 def partition_readings(partitions: Iterable[PartitionFact], newest: Mapping[str, Samples], window_s: float) -> tuple[PartitionReading, ...]:

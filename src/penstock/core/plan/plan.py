@@ -136,5 +136,5 @@ def capacity_why(knowledge: Knowledge, seen: Assessment, decision: Decision, cap
     """Return which model estimated the capacity that the policy decided by, and why that one, for people; None for another model of the policy's own."""
     if capacity_rows_per_s is None or capacity_rows_per_s != seen.capacity(decision.executors):
         return None
-    choice = knowledge.learnt.capacity.choice(decision.executors, seen.interval_s)
+    choice = knowledge.learnt.capacity.choice(decision.executors, seen.cadence)
     return f"by {choice.model}: {choice.why}"

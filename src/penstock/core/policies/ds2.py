@@ -18,6 +18,7 @@ class Ds2:
 
     Source: Kalavri et al., OSDI 2018; apache/flink-kubernetes-operator, flink-autoscaler (JobVertexScaler, ScalingMetricEvaluator, AutoScalerUtils,
     AutoScalerOptions). There each vertex has its own parallelism; here all stages share the slots of the executors, hence the sum.
+    In micro-batches a slot cannot be busy all the time: 100 % is its share when batches take the longest time allowed (PAPER-NOTES "Micro-batch capacity").
     The restart counts only where a rescale stops the job. No more executors are wanted than tasks can fill: there that is the number of partitions
     or the maximum parallelism. There rates are means over 15 minutes, which must have passed first; here the load is the mean since the last decision.
     """
@@ -36,9 +37,10 @@ class Ds2:
     faithful: bool = True
 
     def decide(self, seen: Assessment) -> Decision:
-        load, cost, since_s = seen.load_rows_per_s, slot_s_per_row(seen.stages), seen.since_rescale_s
-        if load is None or cost is None:
+        load, busy_s, since_s = seen.load_rows_per_s, slot_s_per_row(seen.stages), seen.since_rescale_s
+        if load is None or busy_s is None:
             return keep(seen, self.name, "not_ready")
+        cost = busy_s / seen.utilization_at_capacity
         if since_s is not None and since_s < self.stable_s:
             return keep(seen, self.name, "too_soon", since_s, self.stable_s)
         asked, filled = self._asked(seen, load, cost), executors_filled(seen)

@@ -6,6 +6,7 @@ import pytest
 from conformance import World, conforming
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import filling
 
 from penstock.core.models.capacity.batch_cost import MOST_ALIKE, MOST_BATCHES, BatchCost, BatchMeasured, evenly, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw
@@ -33,7 +34,9 @@ def world(chance: random.Random, truth: float) -> World:
 
 
 TestDurationConforms = conforming(empty=EMPTY, world=lambda chance: world(chance, TRUE.duration_s(9000, 4)), ask=lambda model: model.predict(9000, 4))
-TestCapacityConforms = conforming(empty=EMPTY, world=lambda chance: world(chance, TRUE.capacity_rows_per_s(6, 5.0)), ask=lambda model: model.capacity(6, 5.0))
+TestCapacityConforms = conforming(
+    empty=EMPTY, world=lambda chance: world(chance, TRUE.capacity_rows_per_s(6, filling(5.0))), ask=lambda model: model.capacity(6, filling(5.0))
+)
 
 
 @settings(max_examples=30)
@@ -43,19 +46,21 @@ def test_exact_batches_give_the_exact_law(overhead_s: float, row_s: float, parti
     seen = [batch(law, rows, s) for rows in (100, 1000, 5000) for s in (1, 2, 5)]
     model = BatchCost(partitions=partitions, cores_per_executor=cores).learn(seen)
     assert model.predict(3000, 3).value == pytest.approx(law.duration_s(3000, 3), rel=1e-4)
-    assert model.capacity(3, 10.0).value == pytest.approx(law.capacity_rows_per_s(3, 10.0), rel=1e-4)
+    assert model.capacity(3, filling(10.0)).value == pytest.approx(law.capacity_rows_per_s(3, filling(10.0)), rel=1e-4)
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 1000))
 def test_a_fifth_of_slow_batches_moves_the_law_by_no_more_than_noise(seed: int) -> None:
     model = EMPTY.learn(measured(TRUE, random.Random(seed), count=100, noise=0.04, warm_up=20))
-    assert model.capacity(4, 5.0).value == pytest.approx(TRUE.capacity_rows_per_s(4, 5.0), rel=0.06)
+    assert model.capacity(4, filling(5.0)).value == pytest.approx(TRUE.capacity_rows_per_s(4, filling(5.0)), rel=0.06)
 
 
 def test_one_huge_cold_first_batch_does_not_decide_the_slope() -> None:
     steady = measured(TRUE, random.Random(5), count=30, noise=0.02, warm_up=0)
-    assert EMPTY.learn([batch(TRUE, 200_000, 1, times=3.0), *steady]).capacity(4, 5.0).value == pytest.approx(TRUE.capacity_rows_per_s(4, 5.0), rel=0.04)
+    assert EMPTY.learn([batch(TRUE, 200_000, 1, times=3.0), *steady]).capacity(4, filling(5.0)).value == pytest.approx(
+        TRUE.capacity_rows_per_s(4, filling(5.0)), rel=0.04
+    )
 
 
 @settings(max_examples=20)
@@ -70,21 +75,21 @@ def test_value_and_bounds_rise_with_rows_and_fall_with_executors(seed: int, rows
 def test_batches_of_one_size_only_are_not_enough_and_it_says_so() -> None:
     chance = random.Random(1)
     model = EMPTY.learn([BatchMeasured(rows=1000, duration_s=chance.uniform(1, 1.1), executors=2) for _ in range(50)])
-    answer = model.capacity(2, 10.0)
+    answer = model.capacity(2, filling(10.0))
     assert isinstance(answer, NotReady) and answer.why.startswith("batches of one size only")
     stray = model.learn([BatchMeasured(rows=9000, duration_s=2.0, executors=2)])
-    assert isinstance(stray.capacity(2, 10.0), NotReady)
+    assert isinstance(stray.capacity(2, filling(10.0)), NotReady)
 
 
 def test_batches_of_one_size_on_two_numbers_of_executors_separate_overhead_from_cost() -> None:
-    assert EMPTY.learn([batch(TRUE, 4000, s) for s in (2, 4) for _ in range(4)]).capacity(6, 5.0).value == pytest.approx(
-        TRUE.capacity_rows_per_s(6, 5.0), rel=1e-4
+    assert EMPTY.learn([batch(TRUE, 4000, s) for s in (2, 4) for _ in range(4)]).capacity(6, filling(5.0)).value == pytest.approx(
+        TRUE.capacity_rows_per_s(6, filling(5.0)), rel=1e-4
     )
 
 
 def test_a_steady_day_does_not_push_out_the_batches_that_separate_overhead_from_cost() -> None:
     model = EMPTY.learn(measured(TRUE, random.Random(3), count=40, warm_up=0)).learn([batch(TRUE, 2000, 4)] * 9000)
-    assert len(model.batches) <= 40 + MOST_ALIKE and isinstance(model.capacity(4, 5.0), Estimate)
+    assert len(model.batches) <= 40 + MOST_ALIKE and isinstance(model.capacity(4, filling(5.0)), Estimate)
 
 
 def test_it_keeps_a_bounded_number_of_batches_whatever_it_sees_and_in_any_batching() -> None:
@@ -110,12 +115,12 @@ def test_a_batch_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
 
 
 def test_measured_skew_is_a_factor_on_the_cost_of_a_row() -> None:
-    chance, seen, truth = random.Random(7), [], replace(TRUE, skew=2.0).capacity_rows_per_s(4, 5.0)
+    chance, seen, truth = random.Random(7), [], replace(TRUE, skew=2.0).capacity_rows_per_s(4, filling(5.0))
     for _ in range(60):
         rows, executors, skew = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([1.6, 2.0, 2.4])
         seen.append(batch(replace(TRUE, skew=skew), rows, executors, skew=skew))
-    assert EMPTY.learn(seen).capacity(4, 5.0).value == pytest.approx(truth, rel=1e-3)
-    assert EMPTY.learn([replace(each, skew=1.0) for each in seen]).capacity(4, 5.0).value == pytest.approx(truth, rel=0.1), "skew was not measured"
+    assert EMPTY.learn(seen).capacity(4, filling(5.0)).value == pytest.approx(truth, rel=1e-3)
+    assert EMPTY.learn([replace(each, skew=1.0) for each in seen]).capacity(4, filling(5.0)).value == pytest.approx(truth, rel=0.1), "skew was not measured"
 
 
 @pytest.mark.parametrize(("per_task_s", "tasks", "within"), [(0.02, 30, 0.05), (0.0, 100, 0.1)], ids=["it grows", "it is constant"])
@@ -143,7 +148,7 @@ def test_noise_that_lasts_over_many_batches_widens_the_bounds() -> None:
     for each in fresh:
         drift = 0.9 * drift + chance.gauss(0, 0.06 * (1 - 0.81) ** 0.5)
         lasting.append(batch(TRUE, each.rows, each.executors, 1 + drift))
-    narrow, wide = (EMPTY.learn(seen).capacity(4, 5.0) for seen in (fresh, lasting))
+    narrow, wide = (EMPTY.learn(seen).capacity(4, filling(5.0)) for seen in (fresh, lasting))
     assert (wide.high - wide.low) / wide.value > 1.5 * (narrow.high - narrow.low) / narrow.value
 
 

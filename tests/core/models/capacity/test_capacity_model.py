@@ -7,6 +7,7 @@ from conformance import World, conforming
 from executor_moments import moment
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import filling
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
@@ -29,7 +30,7 @@ def turn(chance: random.Random, at_s: float, rate: float, executors: int, *, cpu
 
 
 def turns(chance: random.Random, executors: int = 3, count: int = 21, begin_s: float = 0.0, **noise: float) -> list[CapacitySeen]:
-    most = LAW.capacity_rows_per_s(executors, INTERVAL_S)
+    most = LAW.capacity_rows_per_s(executors, filling(INTERVAL_S))
     return [turn(chance, begin_s + 15.0 * number, most * chance.uniform(0.3, 0.8), executors, **noise) for number in range(count)]
 
 
@@ -40,8 +41,8 @@ def now_and_then(chance: random.Random) -> list[CapacitySeen]:
 
 TestConformance = conforming(
     empty=EMPTY,
-    world=lambda chance: World(seen=now_and_then(chance), truth=LAW.capacity_rows_per_s(3, INTERVAL_S)),
-    ask=lambda model: model.capacity(3, INTERVAL_S),
+    world=lambda chance: World(seen=now_and_then(chance), truth=LAW.capacity_rows_per_s(3, filling(INTERVAL_S))),
+    ask=lambda model: model.capacity(3, filling(INTERVAL_S)),
 )
 
 
@@ -55,58 +56,58 @@ def rescaled(seed: int = 1) -> list[CapacitySeen]:
 
 def test_the_batch_cost_knows_waves_and_so_predicts_executors_not_seen() -> None:
     model = EMPTY.learn(rescaled())
-    choice = model.choice(8, INTERVAL_S)
+    choice = model.choice(8, filling(INTERVAL_S))
     assert choice.model == MICRO_BATCH and f"the {UTILIZATION} " in choice.why
-    assert model.capacity(8, INTERVAL_S).value == pytest.approx(LAW.capacity_rows_per_s(8, INTERVAL_S), rel=0.05)
-    assert model.by_utilization.predict(executors=8).value > 1.1 * LAW.capacity_rows_per_s(8, INTERVAL_S)
+    assert model.capacity(8, filling(INTERVAL_S)).value == pytest.approx(LAW.capacity_rows_per_s(8, filling(INTERVAL_S)), rel=0.05)
+    assert model.by_utilization.predict(executors=8).value > 1.1 * LAW.capacity_rows_per_s(8, filling(INTERVAL_S))
 
 
 def test_where_durations_are_noisy_the_regression_answers_and_stops_where_batches_fill_the_interval() -> None:
     model = EMPTY.learn(turns(random.Random(2), count=40, cpu_noise=0.002, time_noise=0.3))
-    assert model.choice(3, INTERVAL_S).model == UTILIZATION
-    assert model.capacity(3, INTERVAL_S).value == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.1)
-    assert model.by_utilization.predict().value == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S) / (1 - LAW.overhead_s / INTERVAL_S), rel=0.06)
+    assert model.choice(3, filling(INTERVAL_S)).model == UTILIZATION
+    assert model.capacity(3, filling(INTERVAL_S)).value == pytest.approx(LAW.capacity_rows_per_s(3, filling(INTERVAL_S)), rel=0.1)
+    assert model.by_utilization.predict().value == pytest.approx(LAW.capacity_rows_per_s(3, filling(INTERVAL_S)) / (1 - LAW.overhead_s / INTERVAL_S), rel=0.06)
 
 
 def test_where_utilisation_is_noisy_and_low_the_batch_cost_answers_though_the_regression_fits_what_it_saw() -> None:
     chance = random.Random(3)
-    most = LAW.capacity_rows_per_s(3, INTERVAL_S)
+    most = LAW.capacity_rows_per_s(3, filling(INTERVAL_S))
     model = EMPTY.learn([turn(chance, 15.0 * number, most * chance.uniform(0.2, 0.35), 3, cpu_noise=0.05) for number in range(21)])
-    assert model.choice(3, INTERVAL_S).model == MICRO_BATCH
-    assert model.capacity(3, INTERVAL_S).value == pytest.approx(most, rel=0.15)
+    assert model.choice(3, filling(INTERVAL_S)).model == MICRO_BATCH
+    assert model.capacity(3, filling(INTERVAL_S)).value == pytest.approx(most, rel=0.15)
 
 
 def test_the_regression_is_not_used_before_there_are_a_few_batches() -> None:
     seen = [replace(each, batches=()) for each in turns(random.Random(9), count=12)]
-    assert isinstance(EMPTY.learn(seen).capacity(3, INTERVAL_S), NotReady)
+    assert isinstance(EMPTY.learn(seen).capacity(3, filling(INTERVAL_S)), NotReady)
     assert isinstance(CapacityModel().learn(seen).capacity(3, None), Estimate), "without micro-batches there is nothing to wait for"
 
 
 def test_batches_of_one_size_leave_the_regression_and_the_reason_is_passed_on() -> None:
     chance = random.Random(4)
     model = EMPTY.learn([turn(chance, 15.0 * number, 2000.0, 3) for number in range(12)])
-    choice = model.choice(3, INTERVAL_S)
-    assert choice.model == UTILIZATION and "batches of one size only" in choice.why and isinstance(model.capacity(3, INTERVAL_S), Estimate)
+    choice = model.choice(3, filling(INTERVAL_S))
+    assert choice.model == UTILIZATION and "batches of one size only" in choice.why and isinstance(model.capacity(3, filling(INTERVAL_S)), Estimate)
 
 
 def test_without_whole_readings_of_the_executors_the_batch_cost_answers() -> None:
     seen = [replace(each, uses=replace(each.uses, uses=each.uses.uses[:1])) for each in turns(random.Random(5))]
     model = EMPTY.learn(seen)
-    assert model.choice(3, INTERVAL_S).model == MICRO_BATCH and model.choice(3, INTERVAL_S).why.startswith("no utilisation regression")
-    assert model.capacity(3, INTERVAL_S).value == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.05)
+    assert model.choice(3, filling(INTERVAL_S)).model == MICRO_BATCH and model.choice(3, filling(INTERVAL_S)).why.startswith("no utilisation regression")
+    assert model.capacity(3, filling(INTERVAL_S)).value == pytest.approx(LAW.capacity_rows_per_s(3, filling(INTERVAL_S)), rel=0.05)
 
 
-def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_executor_that_is_all_busy() -> None:
+def test_without_batches_the_regression_answers_for_a_busiest_executor_that_is_all_busy() -> None:
     seen = turns(random.Random(6))
     model = CapacityModel().learn(seen)
-    assert model.choice(3, INTERVAL_S).model == UTILIZATION and "no batches" in model.choice(3, INTERVAL_S).why
-    assert model.capacity(3, None) == model.capacity(3, INTERVAL_S) == EMPTY.learn(seen).capacity(3, None) == model.by_utilization.predict(executors=3)
+    assert model.choice(3, filling(INTERVAL_S)).model == UTILIZATION and "no batches" in model.choice(3, filling(INTERVAL_S)).why
+    assert model.capacity(3, filling(INTERVAL_S)) == model.by_utilization.predict(executors=3)
 
 
 def test_a_limit_of_rows_caps_the_answer() -> None:
     for noise in ({"cpu_noise": 0.002, "time_noise": 0.15}, {}):
         earned = CapacityModel(by_batches=BatchCost(partitions=12, limit_rows=1000.0)).learn(turns(random.Random(7), **noise))
-        assert earned.capacity(3, INTERVAL_S).value == 200.0
+        assert earned.capacity(3, filling(INTERVAL_S)).value == 200.0
 
 
 def alike(at_s: float, utilization: float, rows_per_s: float, executors: int = 1) -> CapacitySeen:
@@ -119,10 +120,9 @@ def test_what_executors_have_carried_they_can_carry_however_unsure_their_line_is
     model = CapacityModel().learn([*few, *(alike(60.0 + 5.0 * number, 0.5, 90.0, executors=2) for number in range(8))])
     line = model.by_utilization.predict(executors=1)
     assert isinstance(line, Estimate) and line.low == 0.0, "the line alone leaves open whether it can carry anything"
-    for interval_s in (10.0, None):
-        known = model.capacity(1, interval_s)
-        assert isinstance(known, Estimate) and known.low >= 0.8 * 45.0 and known.value >= 45.0 * 0.99
-    assert "it has carried at least 48 rows/s" in model.choice(1, 10.0).why
+    known = model.capacity(1, filling(10.0))
+    assert isinstance(known, Estimate) and known.low >= 0.8 * 45.0 and known.value >= 45.0 * 0.99
+    assert "it has carried at least 48 rows/s" in model.choice(1, filling(10.0)).why
 
 
 def test_what_executors_have_carried_is_half_forgotten_when_their_line_is() -> None:
@@ -158,18 +158,18 @@ def test_what_is_proven_is_never_more_than_what_is_true(overhead_s: float, row_u
     law = BatchLaw(overhead_s=overhead_s, row_s=row_us / 1e6, partitions=12)
     if law.duration_s(rows, executors) > SHORT_S:
         return
-    proven = proven_by(BatchCost(partitions=12).learn(batches(law, rows, executors)))
-    of_asked, of_seen = proven.rates(np.array([asked, executors]), SHORT_S)
-    assert of_asked <= law.capacity_rows_per_s(asked, SHORT_S) * (1 + 1e-9)
+    proven = proven_by(BatchCost(partitions=12).learn(batches(law, rows, executors)), filling(SHORT_S))
+    of_asked, of_seen = proven.rates(np.array([asked, executors]), filling(SHORT_S))
+    assert of_asked <= law.capacity_rows_per_s(asked, filling(SHORT_S)) * (1 + 1e-9)
     assert of_seen >= rows / SHORT_S * (1 - 1e-9), "it has just done so much"
 
 
 def test_two_batches_prove_nothing_and_a_lucky_one_neither() -> None:
     law = BatchLaw(overhead_s=0.2, row_s=0.004, partitions=12)
     some = batches(law, 1000.0, 4)
-    assert proven_by(BatchCost(partitions=12).learn(some[:2])) is None
+    assert proven_by(BatchCost(partitions=12).learn(some[:2]), filling(SHORT_S)) is None
     lucky = replace(some[0], duration_s=0.1)
-    usual, with_luck = (proven_by(BatchCost(partitions=12).learn(seen)) for seen in (some, [*some, lucky]))
+    usual, with_luck = (proven_by(BatchCost(partitions=12).learn(seen), filling(SHORT_S)) for seen in (some, [*some, lucky]))
     assert usual is not None and with_luck == usual
 
 
@@ -181,9 +181,9 @@ def test_executors_that_carry_their_load_are_not_said_to_fail_by_a_line_through_
         batch = BatchMeasured(rows=rows, duration_s=1.35 - 0.005 * number, executors=4, tasks=12)
         seen.append(replace(alike(2.0 * number, 0.75 - 0.01 * number, rows / SHORT_S, executors=4), batches=(batch,)))
     model = CapacityModel(by_batches=BatchCost(partitions=12)).learn(seen)
-    answer = model.capacity(4, SHORT_S)
+    answer = model.capacity(4, filling(SHORT_S))
     assert answer.value >= 2100.0 * SHORT_S / 1.35 / SHORT_S and answer.low > 1200.0
-    assert "the batches prove at least" in model.choice(4, SHORT_S).why
+    assert "the batches prove at least" in model.choice(4, filling(SHORT_S)).why
 
 
 def test_of_a_nearly_idle_job_fewer_executors_each_carry_at_least_what_each_carried_among_many() -> None:

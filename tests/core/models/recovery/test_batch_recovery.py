@@ -4,7 +4,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import filling
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s, uncommitted_s, worst_uncommitted_s
@@ -15,7 +17,7 @@ LAW = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
 def recovery(
     law: BatchLaw, arrivals: Arrivals, downtime_s: float = 30.0, interval_s: float = 10.0, uncommitted: float | None = None, lag_rows: float = 0.0
 ) -> float:
-    outage = BatchOutage(at_s=0.0, downtime_s=downtime_s, interval_s=interval_s, executors=1, uncommitted_s=uncommitted, lag_rows=lag_rows)
+    outage = BatchOutage(at_s=0.0, downtime_s=downtime_s, cadence=filling(interval_s), executors=1, uncommitted_s=uncommitted, lag_rows=lag_rows)
     return recovery_by_batches_s(law, arrivals, outage)
 
 
@@ -55,9 +57,9 @@ def test_a_longer_downtime_or_more_lag_never_recovers_sooner(rate: float, downti
     assert alone <= recovery(LAW, arrivals, downtime_s, lag_rows=lag_rows) * (1 + 1e-9)
 
 
-def test_without_arrivals_a_job_is_back_when_it_runs_again_and_at_or_above_capacity_never() -> None:
+def test_without_arrivals_a_job_is_back_when_it_runs_again_and_at_or_above_the_saturated_throughput_never() -> None:
     assert recovery(LAW, Arrivals.constant(0.0)) == 30
-    assert [recovery(LAW, Arrivals.constant(rate)) == math.inf for rate in (899.0, 900.0, 950.0, 1000.0, 5000.0)] == [False, True, True, True, True]
+    assert [recovery(LAW, Arrivals.constant(rate)) == math.inf for rate in (900.0, 950.0, 999.0, 1000.0, 5000.0)] == [False, False, False, True, True]
 
 
 def test_an_overload_delays_recovery_if_it_passes_makes_it_infinite_if_it_stays_and_does_not_matter_after_it() -> None:
@@ -82,22 +84,36 @@ def test_a_limit_of_rows_never_recovers_sooner_and_drains_at_what_full_batches_c
     limited, arrivals = replace(LAW, limit_rows=limit), Arrivals.constant(rate)
     found, free = recovery(limited, arrivals, 600.0), recovery(LAW, arrivals, 600.0)
     assert found >= free * (1 - 1e-9)
-    drained = 600.0 * rate / (limited.capacity_rows_per_s(1, 10.0) - rate)
+    drained = 600.0 * rate / (limited.saturated_rows_per_s(1, 10.0) - rate)
     assert 0.4 * drained < found - 600.0 < 1.5 * drained + 60.0
 
 
-def test_a_limit_below_the_arrivals_of_an_interval_or_an_interval_shorter_than_the_overhead_never_recovers() -> None:
-    assert recovery(replace(LAW, limit_rows=4999.0), Arrivals.constant(500.0)) == math.inf == recovery(LAW, Arrivals.constant(10.0), interval_s=0.9)
+def test_a_limit_below_the_arrivals_of_an_interval_never_recovers_and_a_trigger_shorter_than_the_overhead_does() -> None:
+    assert recovery(replace(LAW, limit_rows=4999.0), Arrivals.constant(500.0)) == math.inf
+    assert 30.0 < recovery(LAW, Arrivals.constant(10.0), interval_s=0.9) < 36.0, "a batch of 46 s of rows, and one of those that came meanwhile"
+
+
+def test_without_a_promise_a_job_has_recovered_when_its_latency_is_that_of_before() -> None:
+    outage = BatchOutage(at_s=0.0, downtime_s=30.0, cadence=Cadence(interval_s=10.0, longest_s=40.0), executors=1)
+    promised, usual = (
+        recovery_by_batches_s(LAW, Arrivals.constant(700.0), replace(outage, cadence=replace(outage.cadence, promised=each))) for each in (True, False)
+    )
+    assert promised < usual < math.inf
+
+
+def test_a_batch_that_is_delayed_has_the_rows_it_began_with() -> None:
+    stopped = BatchOutage(at_s=0.0, downtime_s=2.0, cadence=filling(10.0), executors=1, uncommitted_s=10.0)
+    delayed = replace(stopped, delays=True)
+    assert [recovery_by_batches_s(LAW, Arrivals.constant(500.0), each) for each in (stopped, delayed)] == [pytest.approx(9.0), pytest.approx(8.0)]
 
 
 def test_a_backlog_of_more_batches_than_are_followed_is_drained_by_the_integral_form() -> None:
     assert recovery(replace(LAW, limit_rows=5100.0), Arrivals.constant(500.0), lag_rows=1_000_000.0) == pytest.approx(1_000_000.0 / 10.0, rel=0.05)
 
 
-def test_a_negative_downtime_or_no_interval_is_refused() -> None:
-    for name, wrong in (("downtime_s", -1.0), ("interval_s", 0.0)):
-        with pytest.raises(ValueError, match=name.removesuffix("_s")):
-            recovery(LAW, Arrivals.constant(1.0), **{name: wrong})
+def test_a_negative_downtime_is_refused() -> None:
+    with pytest.raises(ValueError, match="downtime"):
+        recovery(LAW, Arrivals.constant(1.0), downtime_s=-1.0)
 
 
 def test_the_work_that_a_fault_just_before_a_commit_repeats_depends_on_the_batch() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import filling
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
@@ -44,7 +45,7 @@ def regression() -> RecoveryRegression:
 
 
 def by_batches(arrivals: Arrivals, at_s: float) -> Estimate:
-    outage = BatchOutage(at_s=at_s, downtime_s=DOWNTIME_S, interval_s=INTERVAL_S, executors=1, uncommitted_s=INTERVAL_S)
+    outage = BatchOutage(at_s=at_s, downtime_s=DOWNTIME_S, cadence=filling(INTERVAL_S), executors=1, uncommitted_s=INTERVAL_S)
     return LAWS.estimate(lambda law: recovery_by_batches_s(law, arrivals, outage))
 
 

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, waves
 from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH, SIGMA_PER_MAD, Estimate, NotReady
@@ -52,11 +53,11 @@ class BatchMeasured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCost:
-    """T(n,s) = a + b*skew*n*waves/P from measured batches, and from it the capacity C(s,i) (PAPER-NOTES "Micro-batch capacity").
+    """T(n,s) = a + b*skew*n*waves/P from measured batches, and from it the capacity C(s) (PAPER-NOTES "Micro-batch capacity").
 
     >>> seen = [BatchMeasured(rows=n, duration_s=0.5 + 0.001 * n * 12 / s / 12, executors=s) for n in (1000, 2000, 4000) for s in (2, 4)]
     >>> cost = BatchCost(partitions=12).learn(seen)
-    >>> round(cost.predict(8000, 4).value, 3), round(cost.capacity(4, 2.0).value)
+    >>> round(cost.predict(8000, 4).value, 3), round(cost.capacity(4, Cadence(interval_s=2.0, longest_s=2.0)).value)
     (2.5, 3000)
     """
 
@@ -74,10 +75,10 @@ class BatchCost:
         laws = self.laws()
         return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.duration_s(rows, executors))
 
-    def capacity(self, executors: int, interval_s: float) -> Estimate | NotReady:
-        """Return the rows/s at which a batch just fills the interval, under the limit of rows a batch if there is one."""
+    def capacity(self, executors: int, cadence: Cadence) -> Estimate | NotReady:
+        """Return the rows/s at which batches take the longest time allowed, under the limit of rows a batch if there is one."""
         laws = self.laws()
-        return laws if isinstance(laws, NotReady) else capacities_by_laws(laws, [executors], interval_s).each()[0]
+        return laws if isinstance(laws, NotReady) else capacities_by_laws(laws, [executors], cadence).each()[0]
 
     def laws(self) -> LikelyLaws | NotReady:
         """Return the fitted law, with others drawn from the uncertainty of the fit."""

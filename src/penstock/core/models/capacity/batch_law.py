@@ -6,11 +6,15 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.models.arrays import Floats, Ints
 from penstock.core.models.estimate import COVERAGE, Estimate, Estimates
 from penstock.core.models.moments import Number
 
 Count = TypeVar("Count", int, Ints)
+
+MARGIN = 0.8
+"""Share of the saturated throughput that counts as capacity where the promised latency cannot be kept at any rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,38 +48,55 @@ class BatchLaw:
     def duration_s(self, rows: float, executors: int) -> float:
         return self.overhead_s + self.row_cost_s(executors) * rows
 
-    def capacity_rows_per_s(self, executors: int, interval_s: float) -> float:
-        """Return the rate at which a batch just fills the interval, by `LawColumns.rates`.
+    def capacity_rows_per_s(self, executors: int, cadence: Cadence) -> float:
+        """Return the rate at which batches reach the longest duration allowed, by `LawColumns.rates`.
 
-        >>> BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12).capacity_rows_per_s(4, 2.0)
-        3000.0
-        >>> BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12, limit_rows=4000).capacity_rows_per_s(4, 2.0)
-        2000.0
+        >>> law, cadence = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12), Cadence(interval_s=2.0, longest_s=4.0)
+        >>> law.capacity_rows_per_s(4, cadence), law.saturated_rows_per_s(4, 2.0)
+        (3500.0, 4000.0)
         """
-        return float(LawColumns.of([self]).rates(np.array([executors]), interval_s)[0, 0])
+        return float(LawColumns.of([self]).rates(np.array([executors]), cadence)[0, 0])
 
-    def utilization_at_saturation(self, interval_s: float) -> float:
-        """Return the share of the interval in which tasks run when a batch just fills it: 1 - a/T with T = i.
+    def saturated_rows_per_s(self, executors: int, interval_s: float) -> float:
+        """Return the throughput of a job that is always behind: 1/c, or what the limit of rows a batch allows."""
+        return float(LawColumns.of([self]).saturated(np.array([executors]), interval_s)[0, 0])
 
-        >>> BatchLaw(overhead_s=0.5, row_s=0.001, partitions=4).utilization_at_saturation(5.0)
-        0.9
+    def utilization_at_capacity(self, cadence: Cadence) -> float:
+        """Return the share of the time in which tasks run when batches take the longest time allowed.
+
+        >>> law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=4)
+        >>> law.utilization_at_capacity(Cadence(interval_s=2.0, longest_s=5.0)), law.utilization_at_capacity(Cadence(interval_s=5.0, longest_s=3.0))
+        (0.9, 0.5)
         """
-        _check_interval(interval_s)
-        return max(0.0, 1.0 - self.overhead_s / interval_s)
+        return float(busy_share(self.overhead_s, cadence))
 
-    def busiest_at_saturation(self, interval_s: float, executor_counts: Ints) -> Floats:
+    def busiest_at_capacity(self, cadence: Cadence, executor_counts: Ints) -> Floats:
         """Return that share for the executor with the most tasks, ceil(P/s) of them over its cores and all waves: a regression on it extrapolates to this.
 
         >>> law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12, cores_per_executor=2)
-        >>> law.busiest_at_saturation(5.0, np.array([6, 5])).round(3).tolist()
+        >>> law.busiest_at_capacity(Cadence(interval_s=2.0, longest_s=5.0), np.array([6, 5])).round(3).tolist()
         [0.9, 0.675]
         """
         tasks = waves(self.partitions, executor_counts)
-        return np.asarray(self.utilization_at_saturation(interval_s) * tasks / (self.waves(executor_counts) * self.cores_per_executor))
+        return np.asarray(self.utilization_at_capacity(cadence) * tasks / (self.waves(executor_counts) * self.cores_per_executor))
 
     def limited(self, answers: Estimates, executor_counts: Ints, interval_s: float) -> Estimates:
         """Return capacities no higher than the limit of rows a batch allows."""
         return answers if self.limit_rows is None else answers.at_most(LawColumns.of([self]).limits(executor_counts, interval_s)[0])
+
+
+def busy_share(overhead_s: Number, cadence: Cadence) -> Number:
+    """Return the share of the time in which tasks run when batches take T*, the longest time allowed: (T* - a)/max(i,T*).
+
+    Where T* <= a no rate keeps the promise. Batches of any size break it then, and what counts is that the job keeps up: `MARGIN`.
+
+    >>> busy_share(np.array([1.0, 4.0]), Cadence(interval_s=2.0, longest_s=4.0)).tolist()
+    [0.75, 0.8]
+    """
+    left_s = cadence.longest_s - overhead_s
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share: Number = np.where(left_s > 0, left_s / cadence.cycle_s, MARGIN)  # type: ignore[assignment]
+    return share
 
 
 def waves(tasks: int, slots: Count) -> Count:
@@ -184,23 +205,28 @@ class LawColumns:
         return row_cost_s(self.row_s, self.partitions, waves(self.partitions, executor_counts * self.cores_per_executor))
 
     def limits(self, executor_counts: Ints, interval_s: float) -> Floats:
-        """Return m/max(i, T(m)), the most rows/s under a limit of m rows; not a number without one."""
+        """Return m/max(i,T(m)), the most rows/s under a limit of m rows; not a number without one."""
         return np.asarray(self.limit_rows / np.maximum(interval_s, self.overhead_s + self.row_cost_s(executor_counts) * self.limit_rows))
 
-    def rates(self, executor_counts: Ints, interval_s: float) -> Floats:
-        """Return C(s,i) = (1 - a/i)*P/(b*skew*waves) in rows/s, the rate at which a batch just fills the interval, and at most what the limit allows."""
-        _check_interval(interval_s)
-        left_s, cost_s = interval_s - self.overhead_s, self.row_cost_s(executor_counts) * interval_s
+    def rates(self, executor_counts: Ints, cadence: Cadence) -> Floats:
+        """Return C(s) = (T* - a)/(c*max(i,T*)) in rows/s, the rate at which batches take the longest time allowed, and at most what the limit allows."""
+        return self._at_share(busy_share(self.overhead_s, cadence), executor_counts, cadence.interval_s)
+
+    def saturated(self, executor_counts: Ints, interval_s: float) -> Floats:
+        """Return 1/c in rows/s, which batches approach as they grow, and at most what the limit allows."""
+        return self._at_share(np.ones_like(self.overhead_s), executor_counts, interval_s)
+
+    def _at_share(self, busy: Floats, executor_counts: Ints, interval_s: float) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_cost, by_limit = np.where(cost_s > 0, left_s / cost_s, np.inf), self.limits(executor_counts, interval_s)
-        return np.where(left_s > 0, np.fmin(by_cost, by_limit), 0.0)
+            cost_s = self.row_cost_s(executor_counts)
+            by_cost, by_limit = np.where(cost_s > 0, busy / cost_s, np.inf), self.limits(executor_counts, interval_s)
+        return np.asarray(np.fmin(by_cost, by_limit))
 
     def settled_s(self, rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints) -> Floats:
         """Return T of the batch that repeats itself at a constant rate W, with a column for each number of executors, rate and interval.
 
         Its rows are n = W*max(i,T) with T = T(n,s): T = a + g*W*i while that is at most i, else the fixed point T = a/(1 - g*W), where g is the cost of a
-        row. The second is above C(s,i): the interval is not kept, but latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows. Beyond, T
-        is infinite.
+        row. Latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows. Beyond, T is infinite.
 
         >>> law = LawColumns.of([BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)])
         >>> law.settled_s(np.array([0.0, 500.0, 750.0, 1000.0]), 2.0, np.ones(4, dtype=int)).tolist()
@@ -214,17 +240,18 @@ class LawColumns:
             return np.where(rate_rows_per_s * np.maximum(interval_s, duration_s) > self.limit_rows, np.inf, duration_s)
 
 
-def capacities_by_laws(laws: LikelyLaws, executor_counts: Sequence[int], interval_s: float) -> Estimates:
+def capacities_by_laws(laws: LikelyLaws, executor_counts: Sequence[int], cadence: Cadence) -> Estimates:
     """Return the capacity with each number of executors in rows/s.
 
     >>> cheap, dear = (BatchLaw(overhead_s=0.5, row_s=each, partitions=12) for each in (0.001, 0.002))
-    >>> capacities_by_laws(LikelyLaws(best=cheap, drawn=(cheap, dear)), [4, 6], 2.0).each()[0]
+    >>> capacities_by_laws(LikelyLaws(best=cheap, drawn=(cheap, dear)), [4, 6], Cadence(interval_s=2.0, longest_s=2.0)).each()[0]
     Estimate(value=3000.0, low=1500.0, high=3000.0)
     """
     some, which = alike(laws.best, executor_counts)
-    return likely_estimates(LawColumns.of((laws.best, *laws.drawn)).rates(some, interval_s)).at(which)
+    return likely_estimates(LawColumns.of((laws.best, *laws.drawn)).rates(some, cadence)).at(which)
 
 
-def _check_interval(interval_s: float) -> None:
-    if interval_s <= 0:
-        raise ValueError(f"a capacity needs an interval above 0 s, not {interval_s:g} s: without one a batch may grow for ever")
+def saturated_by_laws(laws: LikelyLaws, executor_counts: Sequence[int], interval_s: float) -> Estimates:
+    """Return the saturated throughput with each number of executors in rows/s."""
+    some, which = alike(laws.best, executor_counts)
+    return likely_estimates(LawColumns.of((laws.best, *laws.drawn)).saturated(some, interval_s)).at(which)

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Self
 
 import numpy as np
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.models.arrays import Flags, Floats, Ints
 from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, capacities_by_laws, waves
+from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, busy_share, capacities_by_laws, waves
 from penstock.core.models.capacity.executor_use import ExecutorUses
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
@@ -55,7 +57,7 @@ class CapacityModel:
     ...     uses = ExecutorUses(at_s=15.0 * number, executors=1, since_change_s=None, uses=(use,))
     ...     return CapacitySeen(uses=uses, batches=(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, executors=1),))
     >>> model = CapacityModel(by_batches=BatchCost(partitions=1)).learn([turn(number) for number in range(20)])
-    >>> round(model.capacity(1, 5.0).value), round(model.by_utilization.predict().value)
+    >>> round(model.capacity(1, Cadence(interval_s=5.0, longest_s=5.0)).value), round(model.by_utilization.predict().value)
     (1800, 2000)
     """
 
@@ -71,82 +73,86 @@ class CapacityModel:
             by_batches=self.by_batches.learn(batches) if self.by_batches and batches else self.by_batches,
         )
 
-    def capacity(self, executors: int, interval_s: float | None) -> Estimate | NotReady:
-        """Return the capacity of this many executors in rows/s at a trigger interval; None is a query without an interval."""
-        answers = self.capacities([executors], interval_s)
+    def capacity(self, executors: int, cadence: Cadence) -> Estimate | NotReady:
+        """Return the capacity of this many executors in rows/s."""
+        answers = self.capacities([executors], cadence)
         return answers if isinstance(answers, NotReady) else answers.each()[0]
 
-    def capacities(self, executor_counts: Sequence[int], interval_s: float | None) -> Estimates | NotReady:
+    def capacities(self, executor_counts: Sequence[int], cadence: Cadence) -> Estimates | NotReady:
         """Return the capacity of several numbers of executors, which costs little more than one."""
         laws = self._laws()
-        regression = self._by_utilization(executor_counts, interval_s, laws)
-        if interval_s is None or isinstance(laws, NotReady):
-            return regression if isinstance(regression, NotReady) else self._proven(regression, np.array(executor_counts), interval_s)
-        cost = capacities_by_laws(laws, executor_counts, interval_s)
+        regression = self._by_utilization(executor_counts, cadence, laws)
+        if isinstance(laws, NotReady):
+            return regression if isinstance(regression, NotReady) else self._proven(regression, np.array(executor_counts), cadence)
+        cost = capacities_by_laws(laws, executor_counts, cadence)
         surer = cost if isinstance(regression, NotReady) else cost.or_else(regression, are_overruled(cost, regression))
-        return self._proven(surer, np.array(executor_counts), interval_s)
+        return self._proven(surer, np.array(executor_counts), cadence)
 
     def score(self) -> Score | NotReady:
         """Return the error of the cost of micro-batches where it is known, else of the regression."""
         laws = self._laws()
         return self.by_utilization.score() if isinstance(laws, NotReady) or self.by_batches is None else self.by_batches.score()
 
-    def choice(self, executors: int, interval_s: float) -> CapacityChoice:
+    def choice(self, executors: int, cadence: Cadence) -> CapacityChoice:
         """Return the more certain model for this many executors, or the only one that is ready, why, and the proven capacity."""
-        surer, least = self._surer(executors, interval_s), self._least(np.array([executors]), interval_s)
+        surer, least = self._surer(executors, cadence), self._least(np.array([executors]), cadence)
         by_what = "it has carried" if self.by_batches is None else "the batches prove"
         return surer if least is None else replace(surer, why=f"{surer.why}; {by_what} at least {least[0]:,.0f} rows/s")
 
-    def _surer(self, executors: int, interval_s: float) -> CapacityChoice:
+    def _surer(self, executors: int, cadence: Cadence) -> CapacityChoice:
         laws = self._laws()
         if isinstance(laws, NotReady):
             return CapacityChoice(model=UTILIZATION, why=f"no micro-batch cost: {laws.why}")
-        regression = self._by_utilization([executors], interval_s, laws)
+        regression = self._by_utilization([executors], cadence, laws)
         if isinstance(regression, NotReady):
             return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
-        return choose_capacity_model(capacities_by_laws(laws, [executors], interval_s), regression)
+        return choose_capacity_model(capacities_by_laws(laws, [executors], cadence), regression)
 
-    def _proven(self, answers: Estimates, executor_counts: Ints, interval_s: float | None) -> Estimates:
+    def _proven(self, answers: Estimates, executor_counts: Ints, cadence: Cadence) -> Estimates:
         """Raise the answers to what is proven; a line through few utilisations may be lower.
 
         Without batches, fewer executors are credited with the throughput that each of more executors had: else only the present number would be known of a
         job that is nearly idle.
         """
-        least = self._least(executor_counts, interval_s)
+        least = self._least(executor_counts, cadence)
         if least is None:
             return answers
         known = at_least(answers, least)
-        return known if self._by_cost(interval_s) else surely(known, carried_by_share(self.by_utilization.carried(), executor_counts))
+        return known if self.by_batches is not None else surely(known, carried_by_share(self.by_utilization.carried(), executor_counts))
 
-    def _least(self, executor_counts: Ints, interval_s: float | None) -> Floats | None:
+    def _least(self, executor_counts: Ints, cadence: Cadence) -> Floats | None:
         """Rows/s proven by the newest batches, or without them by the throughput seen with as many executors or fewer; None without proof."""
-        if not self._by_cost(interval_s):
+        if self.by_batches is None:
             carried = self.by_utilization.carried()
             return carried_by_fewer(carried, executor_counts) if carried else None
-        assert self.by_batches is not None and interval_s is not None
-        proven = proven_by(self.by_batches)
-        return proven.rates(executor_counts, interval_s) if proven else None
-
-    def _by_cost(self, interval_s: float | None) -> bool:
-        """Return whether batches are the proof."""
-        return self.by_batches is not None and interval_s is not None
+        proven = proven_by(self.by_batches, cadence)
+        return proven.rates(executor_counts, cadence) if proven else None
 
     def _laws(self) -> LikelyLaws | NotReady:
-        laws = self.by_batches.laws() if self.by_batches else NotReady(why="the query has no batches that could fill an interval")
+        laws = self.by_batches.laws() if self.by_batches else NotReady(why="the query has no batches")
         return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
 
-    def _by_utilization(self, executor_counts: Sequence[int], interval_s: float | None, laws: LikelyLaws | NotReady) -> Estimates | NotReady:
-        """The regression at the utilisation at which batches fill the interval (PAPER-NOTES "Micro-batch capacity"), 1 if unknown, under the limit of rows.
+    def _by_utilization(self, executor_counts: Sequence[int], cadence: Cadence, laws: LikelyLaws | NotReady) -> Estimates | NotReady:
+        """The regression at the utilisation of the longest batch (PAPER-NOTES "Micro-batch capacity"), 1 if unknown, under the limit of rows.
 
         With micro-batches, the regression is not used before there are enough batches to check it.
         """
         if isinstance(laws, NotReady) and self.by_batches is not None and len(self.by_batches.batches) < FEWEST_BATCHES:
             return laws
-        if interval_s is None or isinstance(laws, NotReady):
-            return self.by_utilization.predict_each(executor_counts, np.ones(len(executor_counts)))
+        if isinstance(laws, NotReady):
+            saturated = self.by_utilization.predict_each(executor_counts, np.ones(len(executor_counts)))
+            return saturated if isinstance(saturated, NotReady) else saturated.times(self._busy_share(cadence))
         asked = np.array(executor_counts)
-        answers = self.by_utilization.predict_each(executor_counts, laws.best.busiest_at_saturation(interval_s, asked))
-        return answers if isinstance(answers, NotReady) else laws.best.limited(answers, asked, interval_s)
+        answers = self.by_utilization.predict_each(executor_counts, laws.best.busiest_at_capacity(cadence, asked))
+        return answers if isinstance(answers, NotReady) else laws.best.limited(answers, asked, cadence.interval_s)
+
+    def _busy_share(self, cadence: Cadence) -> float:
+        """Return the share of the time in which tasks run at capacity, where the overhead is what the newest batches took beyond their rows; else 1."""
+        newest = self.by_batches.batches[-NEWEST:] if self.by_batches is not None else ()
+        saturated = {each: self.by_utilization.predict(executors=each) for each in {batch.executors for batch in newest}}
+        known = [(batch, found.value) for batch in newest if isinstance(found := saturated[batch.executors], Estimate) and found.value > 0]
+        overheads_s = [max(0.0, batch.duration_s - batch.rows / rows_per_s) for batch, rows_per_s in known]
+        return float(busy_share(median(overheads_s), cadence)) if overheads_s else 1.0
 
 
 def choose_capacity_model(by_batches: Estimates, by_utilization: Estimates) -> CapacityChoice:
@@ -186,19 +192,20 @@ class Proven:
     law: BatchLaw
     largest: int
 
-    def rates(self, executor_counts: Ints, interval_s: float) -> Floats:
-        """Return the rows/s at which a batch fills the interval; beyond the most executors seen, the rate of the most seen."""
-        return np.asarray(LawColumns.of([self.law]).rates(np.minimum(executor_counts, self.largest), interval_s)[0])
+    def rates(self, executor_counts: Ints, cadence: Cadence) -> Floats:
+        """Return the rows/s at which a batch takes the longest time allowed; beyond the most executors seen, the rate of the most seen."""
+        return np.asarray(LawColumns.of([self.law]).rates(np.minimum(executor_counts, self.largest), cadence)[0])
 
 
-def proven_by(cost: BatchCost) -> Proven | None:
-    """Return what the newest batches prove; None where there are too few.
+def proven_by(cost: BatchCost, cadence: Cadence) -> Proven | None:
+    """Return what the newest batches that were not too long prove; None where there are too few.
 
-    >>> proven = proven_by(BatchCost(partitions=12).learn([BatchMeasured(rows=2000, duration_s=1.0, executors=4)] * 3))
-    >>> proven.rates(np.array([2, 4, 6]), 2.0).tolist()
+    >>> cadence = Cadence(interval_s=2.0, longest_s=2.0)
+    >>> proven = proven_by(BatchCost(partitions=12).learn([BatchMeasured(rows=2000, duration_s=1.0, executors=4)] * 3), cadence)
+    >>> proven.rates(np.array([2, 4, 6]), cadence).tolist()
     [1000.0, 2000.0, 2000.0]
     """
-    newest = cost.batches[-NEWEST:]
+    newest = [batch for batch in cost.batches[-NEWEST:] if batch.duration_s <= cadence.longest_s]
     if len(newest) < PROVEN_BY:
         return None
     row_s = sorted(_row_s_without_overhead(batch, cost) for batch in newest)[PROVEN_BY - 1]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.domain.trigger import Plant
 from penstock.core.models.capacity.batch_law import LikelyLaws, least_alike
@@ -31,7 +32,7 @@ class Situation(Protocol):
     @property
     def executors(self) -> int: ...
     @property
-    def interval_s(self) -> float: ...
+    def cadence(self) -> Cadence: ...
     @property
     def batch_s(self) -> float | None: ...
     @property
@@ -49,6 +50,7 @@ class Situation(Protocol):
     @property
     def excess_lag_rows(self) -> float: ...
     def capacity(self, executors: int) -> float | None: ...
+    def saturated(self, executors: int) -> float | None: ...
 
 
 def recovery_after_s(seen: Situation, executors: int) -> float | None:
@@ -64,7 +66,7 @@ def recovery_after_s(seen: Situation, executors: int) -> float | None:
         return recovery_from_failure_s(seen, executors, new)
     kind: DisturbanceKind = "rescale_up" if executors > seen.executors else "rescale_down"
     if kind in seen.stops:
-        return recovery_s(seen.arrivals, seen.at_s, new, seen.interval_s, downtime_s(seen, kind), seen.excess_lag_rows)
+        return recovery_s(seen.arrivals, seen.at_s, new, seen.cadence.interval_s, downtime_s(seen, kind), seen.excess_lag_rows)
     (_, transition), failure_s = rescale_recovery(seen, executors), recovery_from_failure_s(seen, executors, new)
     return failure_s if failure_s is None or transition is None else max(transition.value, failure_s)
 
@@ -79,11 +81,12 @@ def rescale_recovery(seen: Situation, executors: int) -> tuple[DisturbanceKind, 
     if seen.arrivals is None or now is None or new is None:
         return kind, None
     if kind in seen.stops:
-        outage = Outage(at_s=seen.at_s, interval_s=seen.interval_s, downtime_s=took_s, lag_rows=seen.excess_lag_rows)
+        outage = Outage(at_s=seen.at_s, interval_s=seen.cadence.interval_s, downtime_s=took_s, lag_rows=seen.excess_lag_rows)
         return kind, expected_recovery(seen.arrivals, seen.forecast, new, outage, Estimate.exactly(took_s))
     rescale = LiveRescale(
-        at_s=seen.at_s, ready_after_s=took_s, capacity_now_rows_per_s=now.value, capacity_new_rows_per_s=new.value, excess_lag_rows=seen.excess_lag_rows
-    )
+        at_s=seen.at_s, ready_after_s=took_s, throughput_now_rows_per_s=seen.saturated(seen.executors) or now.value,
+        throughput_new_rows_per_s=seen.saturated(executors) or new.value, excess_lag_rows=seen.excess_lag_rows,
+    )  # fmt: skip
     lasts_s = transition_s(seen.arrivals, rescale)
     return kind, Estimate.exactly(lasts_s) if lasts_s > 0 else None
 
@@ -110,7 +113,7 @@ def _caught_up_s(seen: Situation) -> Callable[[int], float]:
 
     @cache
     def recovered_s(executors: int) -> float:
-        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, interval_s=seen.interval_s, executors=executors, lag_rows=seen.excess_lag_rows)
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, cadence=seen.cadence, executors=executors, lag_rows=seen.excess_lag_rows)
         return recovery_by_batches_s(laws.best, arrivals, outage)
 
     return recovered_s
@@ -119,8 +122,8 @@ def _caught_up_s(seen: Situation) -> Callable[[int], float]:
 def repeated_s(seen: Situation, batches_longer: float = 1.0) -> float:
     """Return the seconds of arrivals that a failure makes the job process again in the worst case, if batches take this many times as long as now."""
     if seen.plant == "continuous" or seen.batch_s is None:
-        return seen.interval_s
-    return uncommitted_s(seen.interval_s, batches_longer * seen.batch_s)
+        return seen.cadence.apart_s
+    return uncommitted_s(seen.cadence.interval_s, batches_longer * seen.batch_s)
 
 
 def longer(capacity_now: float | None, capacity_then: float) -> float:
@@ -151,13 +154,13 @@ def downtime_s(seen: Situation, kind: DisturbanceKind) -> float:
 class LiveRescale:
     """A rescale at `at_s` during which the job keeps running: the new executors work `ready_after_s` later, the present ones until then.
 
-    `excess_lag_rows` is the present lag in excess of a healthy one.
+    `excess_lag_rows` is the present lag in excess of a healthy one. Throughputs are those of a saturated job: what is below them leaves no lag.
     """
 
     at_s: float
     ready_after_s: float
-    capacity_now_rows_per_s: float
-    capacity_new_rows_per_s: float
+    throughput_now_rows_per_s: float
+    throughput_new_rows_per_s: float
     excess_lag_rows: float = 0.0
 
     def __post_init__(self) -> None:
@@ -169,15 +172,15 @@ class LiveRescale:
 def transition_s(arrivals: Arrivals, rescale: LiveRescale) -> float:
     """Return the seconds until the lag of a live rescale is gone; 0 if it causes none.
 
-    The lag is the excess lag + integral of max(0, F - C_now) until the new executors work, drained with the spare capacity of those.
+    The lag is the excess lag + integral of max(0, F - C_now) until the new executors work, drained with what those have to spare.
 
-    >>> rescale = LiveRescale(at_s=0.0, ready_after_s=30.0, capacity_now_rows_per_s=100.0, capacity_new_rows_per_s=200.0)
+    >>> rescale = LiveRescale(at_s=0.0, ready_after_s=30.0, throughput_now_rows_per_s=100.0, throughput_new_rows_per_s=200.0)
     >>> transition_s(Arrivals.constant(120.0), rescale), transition_s(Arrivals.constant(90.0), rescale)
     (37.5, 0.0)
     """
     ready_s = rescale.at_s + rescale.ready_after_s
-    lag_rows = rescale.excess_lag_rows + rows_above(arrivals, rescale.capacity_now_rows_per_s, rescale.at_s, ready_s)
-    return drained_s(arrivals, ready_s, lag_rows, rescale.capacity_new_rows_per_s) - rescale.at_s if lag_rows > 0 else 0.0
+    lag_rows = rescale.excess_lag_rows + rows_above(arrivals, rescale.throughput_now_rows_per_s, rescale.at_s, ready_s)
+    return drained_s(arrivals, ready_s, lag_rows, rescale.throughput_new_rows_per_s) - rescale.at_s if lag_rows > 0 else 0.0
 
 
 def rows_above(arrivals: Arrivals, level_rows_per_s: float, start_s: float, end_s: float) -> float:
