@@ -37,7 +37,9 @@ def test_an_active_policy_changes_the_executors_and_says_why() -> None:
 
 def test_executors_are_not_decided_for_that_have_too_few_slots_for_tasks_that_never_end() -> None:
     """In Real-Time Mode: it would be refused by Spark, and tried again and again."""
-    held = QueryReading(name="q", state="running", trigger=Trigger(), rate_limit_rows_per_s=None, slots_held=6)
+    held = QueryReading(
+        name="q", state="running", trigger=Trigger.parse("realtime:15s"), rate_limit_rows_per_s=None, slots_held=6, lag_rows=0.0, excess_lag_rows=0.0
+    )
     executors = tuple(ExecutorReading(executor_id=each, host="h", slots=4, uptime_s=900.0) for each in "123")
     play = Play(terms=terms(), known={"arrival_rows_per_s": 100.0, "queries": (held,), "executors": executors})
     play.pass_s(60.0)

@@ -48,7 +48,7 @@ class FakePlant:
         self.arriving = True
         self.running = executors
         self.queries = {
-            name: QueryReading(name=name, state="running", trigger=trigger, rate_limit_rows_per_s=None, partitions=4)
+            name: QueryReading(name=name, state="running", trigger=trigger, rate_limit_rows_per_s=None, partitions=4, lag_rows=0.0, excess_lag_rows=0.0)
             for name, trigger in (triggers or {}).items()
         }
         self.performed: list[Instruction] = []

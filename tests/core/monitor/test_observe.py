@@ -184,6 +184,17 @@ def test_what_is_unknown_of_one_query_is_unknown_of_the_whole_job() -> None:
     assert reading.throughput_rows_per_s == pytest.approx(150.0, rel=1e-5)
 
 
+def test_a_query_that_was_given_up_leaves_the_rates_and_the_lag_of_the_job() -> None:
+    alive, dead = Sawtooth(100.0, 5.0, lambda _: 1.0), Sawtooth(100.0, 5.0, lambda _: 1.0, name="dead")
+    memory = Memory()
+    for at_s in (EPOCH_S + 5.0 * each for each in range(1, 10)):
+        gone = replace(dead.look(at_s), state="given up", batches=(), processed_rows=0.0)
+        memory, reading = observe(memory, seen(at_s, alive.look(at_s), gone), CONFIG)
+    assert [query.name for query in reading.queries] == ["q", "dead"] and [query.name for query in reading.active] == ["q"]
+    assert reading.arrival_rows_per_s == reading.throughput_rows_per_s == pytest.approx(100.0, rel=1e-4)
+    assert reading.excess_lag_rows == pytest.approx(0.0, abs=1e-3) and reading.queries[1].lag_rows == pytest.approx(4500.0)
+
+
 def test_the_job_has_the_worst_latency_and_the_longest_wait_of_its_queries() -> None:
     def with_latency(query: Sawtooth, at_s: float, delay_s: float) -> QueryFacts:
         facts = query.look(at_s)

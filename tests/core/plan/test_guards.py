@@ -11,10 +11,13 @@ from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.decision import Comparison, Decision, Recommended
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.job_spec import Promises
+from penstock.core.domain.reading import QueryReading
+from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.steering import Applied, Blocked, Effects
 from penstock.core.models.estimate import Estimate
 from penstock.core.plan.guards import Guarding, guarded, guards_on
 from penstock.core.plan.owner import Allowed, owner_allows
+from penstock.runtime.fakes import blank_reading
 
 ALWAYS, NEVER = Hours(), Hours(days=())
 EXECUTORS = st.integers(LIMITS.min_executors, LIMITS.max_executors)
@@ -131,3 +134,23 @@ def test_more_than_what_brought_nothing_is_not_tried_again_until_its_time() -> N
 def test_shared_guards_are_off_for_a_policy_faithful_to_a_paper_unless_its_owner_wants_them() -> None:
     asked = {guards: [guards_on(Autopilot(guards=guards), Thumb(faithful=faithful)) for faithful in (True, False)] for guards in ("auto", "on", "off")}
     assert asked == {"auto": [False, True], "on": [True, True], "off": [False, False]}
+
+
+@pytest.mark.parametrize(
+    ("query", "executors"),
+    [
+        pytest.param({"lag_rows": 250_000.0, "uptime_s": 20.0}, 4, id="restarted far behind: neither latency nor excess lag is known"),
+        pytest.param({"lag_rows": 9.0, "excess_lag_rows": 0.0, "since_commit_s": 40.0, "uptime_s": 20.0}, 4, id="no commit since its start"),
+        pytest.param({"lag_rows": 9.0, "excess_lag_rows": 0.0, "since_commit_s": 5.0, "uptime_s": 20.0}, 1, id="it has committed"),
+        pytest.param({"lag_rows": 0.0, "excess_lag_rows": 0.0, "uptime_s": 20.0}, 1, id="nothing waits"),
+        pytest.param({"lag_rows": 9.0, "excess_lag_rows": 9.0, "trigger": Trigger.parse("realtime:5m")}, 1, id="Real-Time Mode counts what it processed"),
+        pytest.param({"state": "given up"}, 1, id="one that was given up"),
+    ],
+)
+@pytest.mark.parametrize("on", [True, False])
+def test_nothing_scales_down_while_it_is_not_known_what_waits(query: dict[str, Any], executors: int, on: bool) -> None:
+    known = QueryReading(**{"name": "q", "state": "running", "trigger": Trigger(interval_s=2.0), "rate_limit_rows_per_s": None, **query})
+    final = settled(wants(1, 4), on=on, known={"reading": blank_reading(1000.0, queries=(known,))})
+    assert final.executors == executors and [each.code for each in final.guards] == (["lag_unknown"] if executors == 4 else [])
+    assert final.next_after_s == (0.0 if executors == 4 else None), "it looks again at the next reading"
+    assert settled(wants(6, 4), on=on, known={"reading": blank_reading(1000.0, queries=(known,))}).executors == 6, "up is another matter"

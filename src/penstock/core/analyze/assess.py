@@ -85,7 +85,7 @@ def queries_of(knowledge: Knowledge, reading: Reading) -> tuple[QueryAssessment,
             batch_s=None if query.batch is None else query.batch.total_s,
             cost=models[query.name].cost if query.name in models else None,
         )
-        for query in reading.queries
+        for query in reading.active
     )
 
 
@@ -176,7 +176,7 @@ def with_latencies(
     if plant_of(reading) == "continuous":
         return queries
     found = []
-    for query, read in zip(queries, reading.queries, strict=True):
+    for query, read in zip(queries, reading.active, strict=True):
         model = learnt.batches.get(query.name)
         answer = (
             None
@@ -218,7 +218,7 @@ ALWAYS = 0.9
 def stage_needs(models: Mapping[str, StageRates], reading: Reading) -> tuple[StageNeed, ...]:
     """Return every stage of every query, of which both the rate of a busy slot and the rows for each row of all sources are known; empty unless all are."""
     needs: list[StageNeed] = []
-    for query in reading.queries:
+    for query in reading.active:
         share, model = share_of(query, reading), models.get(query.name, StageRates())
         for stage in query.stages:
             rate, selectivity = model.predict(stage.position), model.predict_selectivity(stage.position)

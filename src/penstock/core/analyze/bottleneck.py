@@ -18,11 +18,11 @@ def bottleneck(reading: Reading) -> Comparison:
     """
     slots = sum(executor.slots for executor in reading.executors)
     found = (
-        next((why for query in reading.queries if (why := _rate_limited(query))), None)
+        next((why for query in reading.active if (why := _rate_limited(query))), None)
         or _too_few_tasks(reading, slots)
         or _skewed(reading)
-        or next((why for query in reading.queries if (why := _slow_sink(query, slots))), None)
-        or next((why for query in reading.queries if (why := _overhead(query))), None)
+        or next((why for query in reading.active if (why := _slow_sink(query, slots))), None)
+        or next((why for query in reading.active if (why := _overhead(query))), None)
     )
     return found or Comparison(code="unknown_bottleneck", value=reading.throughput_rows_per_s)
 
@@ -34,8 +34,8 @@ def _rate_limited(query: QueryReading) -> Comparison | None:
 
 def _too_few_tasks(reading: Reading, slots: int) -> Comparison | None:
     """Queries run side by side, each with the tasks of one stage at a time; tasks that run all the time hold a slot for every stage."""
-    known = [query for query in reading.queries if query.stages]
-    if not known or len(known) < len(reading.queries):
+    known = [query for query in reading.active if query.stages]
+    if not known or len(known) < len(reading.active):
         return None
     tasks = sum((sum if query.trigger.kind == "real_time" else max)(stage.tasks for stage in query.stages) for query in known)
     return Comparison(code="partitions", value=tasks, limit=slots) if tasks < slots else None

@@ -96,7 +96,7 @@ def by_waves(t_max: CapacityByExecutors, executors: Sequence[int], tasks: int | 
 
 def tasks_of(reading: Reading) -> int | None:
     """Return the tasks of a batch where the job has a single query; None where that is unknown, or queries share the slots."""
-    return most_tasks(reading.queries[0]) if len(reading.queries) == 1 else None
+    return most_tasks(reading.active[0]) if len(reading.active) == 1 else None
 
 
 def table_of(learnt: Learnt, reading: Reading, t_max: Mapping[int, Estimate]) -> LatencyTable | None:

@@ -128,9 +128,9 @@ OVERHEADS = (0.5, 0.0, 0.25, 0.75, 1.0)
 
 def laws_of(seen: Assessment) -> LikelyLaws | None:
     """Return the cost of batches as learnt; while all had the same rows, any share of one may be overhead. None for several queries."""
-    if seen.batch_laws is not None or seen.plant != "micro_batch" or len(seen.reading.queries) != 1:
+    if seen.batch_laws is not None or seen.plant != "micro_batch" or len(seen.reading.active) != 1:
         return seen.batch_laws
-    (query,) = seen.reading.queries
+    (query,) = seen.reading.active
     if not query.batch or not query.throughput_rows_per_s or query.batch.total_s > seen.cadence.cycle_s:
         return None
     takes_s, rows = query.batch.total_s, query.throughput_rows_per_s * query.cycle_s
@@ -143,7 +143,7 @@ def last_start_s(seen: Assessment, failed_s: float) -> float:
 
     Only one batch can have started since that commit, however long ago it is.
     """
-    query = seen.reading.queries[0] if seen.reading.queries else None
+    query = seen.reading.active[0] if seen.reading.active else None
     if query is None or query.batch is None or query.since_commit_s is None:
         return failed_s
     takes_s = query.batch.total_s

@@ -48,8 +48,8 @@ def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]
     if needs & {"capacity", "regression", "latency"} or (needs & {"profile", "stages"} and plant_of(reading) == "micro_batch"):
         learnt = _with_work(learnt, reading, terms.autopilot)
     if "stages" in needs:
-        stages = {query.name: learnt.stages.get(query.name, StageRates()) for query in reading.queries}
-        learnt = replace(learnt, stages={query.name: stages[query.name].learn([query] if tells_work(query) else []) for query in reading.queries})
+        stages = {query.name: learnt.stages.get(query.name, StageRates()) for query in reading.active}
+        learnt = replace(learnt, stages={query.name: stages[query.name].learn([query] if tells_work(query) else []) for query in reading.active})
     if "profile" in needs and terms.profile:
         learnt = _with_profile(learnt, reading, terms, decided=decided_s is not None and learnt.learnt_s is not None and learnt.learnt_s <= decided_s)
     return replace(learnt, learnt_s=reading.at_s)
@@ -82,9 +82,9 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt
 
     Queries share executors: when one of them leaves, the costs of all others change, and are learnt afresh.
     """
-    names = {query.name for query in reading.queries}
+    names = {query.name for query in reading.active}
     batches, ids = dict(learnt.batches) if learnt.batches.keys() <= names else {}, dict(learnt.batch_ids)
-    for query in reading.queries:
+    for query in reading.active:
         batch = batch_measured(query, reading, warming=learnt.is_warming(reading))
         if query.trigger.kind == "real_time" or query.batch_id is None or query.batch_id == ids.get(query.name) or batch is None:
             continue
@@ -92,7 +92,7 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt
         model = latency_of(query, reading, batches.get(query.name), batch)
         if model is not None:
             batches[query.name] = model
-    alone = batches.get(reading.queries[0].name) if len(reading.queries) == 1 and plant_of(reading) == "micro_batch" else None
+    alone = batches.get(reading.active[0].name) if len(reading.active) == 1 and plant_of(reading) == "micro_batch" else None
     capacity, uses = replace(learnt.capacity, by_batches=None if alone is None else alone.cost), executor_uses(reading, autopilot)
     if uses is not None:
         capacity = capacity.learn([CapacitySeen(uses=uses)])
@@ -142,7 +142,7 @@ def fresh(reading: Reading, terms: Terms) -> Learnt:
         ),
         time_scale=terms.autopilot.time_scale,
         failures=reading.failures,
-        query_failures=sum(query.failures for query in reading.queries),
+        query_failures=reading.query_failures,
     )
 
 
@@ -150,7 +150,7 @@ def warm_up_s(reading: Reading, terms: Terms) -> float:
     """Return how long after a change nothing is learnt: as long as executors warm up, and while a window may still hold one of the first batches."""
     if plant_of(reading) == "continuous":
         return terms.autopilot.scaled(WARM_UP_S)
-    first_batches_s = WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.queries), default=0.0)
+    first_batches_s = WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.active), default=0.0)
     return max(terms.autopilot.scaled(WARM_UP_S), first_batches_s + terms.config.reading_window_s)
 
 

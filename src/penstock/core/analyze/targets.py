@@ -71,7 +71,7 @@ def _latency(seen: Assessment) -> Comparison | None:
     promised_s = seen.promises.latency_p95_s
     if promised_s is None:
         return None
-    waits_s = max((query.trigger.interval_s for query in seen.reading.queries if query.trigger.kind == "processing_time"), default=0.0)
+    waits_s = max((query.trigger.interval_s for query in seen.reading.active if query.trigger.kind == "processing_time"), default=0.0)
     if promised_s < waits_s:
         return Comparison(code="latency_below_trigger", value=waits_s, limit=promised_s)
     best = seen.latencies.get(seen.limits.max_executors)

@@ -8,6 +8,8 @@ from math import ceil
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.knobs import KNOBS
 
+OVER = ("given up", "stopped")
+"""States of a query that reads nothing any more; one that has ended may be started again, in a loop."""
 IN_TASKS = "addBatch"
 """The part of a batch in which its tasks run and its rows are written, by Spark's name for it."""
 
@@ -121,7 +123,7 @@ class QueryReading(QueryConfiguration):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The whole job at one moment; sums over its queries, the worst of their latencies and lags in seconds."""
+    """The whole job at one moment; sums over its active queries, the worst of their latencies and lags in seconds."""
 
     at_s: float
     uptime_s: float
@@ -147,11 +149,16 @@ class Reading:
         return Configuration(executors=self.executors_requested, queries={query.name: query for query in self.queries}, **others)
 
     @property
+    def active(self) -> tuple[QueryReading, ...]:
+        """The queries that run or are to run again: one that was given up reads nothing and needs nothing."""
+        return tuple(query for query in self.queries if query.state not in OVER)
+
+    @property
     def least_executors(self) -> int:
         """The fewest executors with enough slots for tasks that never end; 0 without such tasks or without executors."""
         if not self.executors:
             return 0
-        held, slots = sum(query.slots_held for query in self.queries), min((executor.slots for executor in self.executors), default=1)
+        held, slots = sum(query.slots_held for query in self.active), min((executor.slots for executor in self.executors), default=1)
         return ceil(held / max(1, slots))
 
     @property

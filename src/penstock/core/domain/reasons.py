@@ -42,6 +42,7 @@ GUARDS_SAY: Mapping[str, str] = {
     "calendar": "{value} wanted, the calendar asks for {limit}",
     "hours": "{value} wanted, changes are not allowed at this hour",
     "ineffective": "{value} wanted, more than {limit} had no effect",
+    "lag_unknown": "{value} wanted, but nothing scales down from {limit} before a batch is committed and the lag is known",
     "latency": "{value} s predicted, {limit} s promised",
     "limits": "{value} wanted, {limit} allowed",
     "only": "{value} wanted, from {limit} only changes in the other direction are allowed",

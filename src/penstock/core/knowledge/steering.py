@@ -58,7 +58,7 @@ class Schedule:
         """Return the schedule with the arrival rates of one more reading; a reading in which one of them is unknown is ignored."""
         if reading.arrival_rows_per_s is None:
             return self
-        rates = {query.name: query.arrival_rows_per_s for query in reading.queries if query.arrival_rows_per_s is not None}
+        rates = {query.name: query.arrival_rows_per_s for query in reading.active if query.arrival_rows_per_s is not None}
         known = rates or {"": reading.arrival_rows_per_s}
         return replace(self, loads={name: self.loads.get(name, MeanLoad()).with_rate(rate) for name, rate in known.items()})
 

@@ -12,18 +12,18 @@ COMING_BACK = ("starting", "restarting", "failed")
 
 
 def plant_of(reading: Reading) -> Plant:
-    return "continuous" if any(query.trigger.kind == "real_time" for query in reading.queries) else "micro_batch"
+    return "continuous" if any(query.trigger.kind == "real_time" for query in reading.active) else "micro_batch"
 
 
 def is_stalled(reading: Reading) -> bool:
     """Return whether a micro-batch has run for longer than the reading looks back: executors seem idle then, as task time counts at the commit."""
-    batched = (query for query in reading.queries if query.trigger.kind != "real_time")
+    batched = (query for query in reading.active if query.trigger.kind != "real_time")
     return any(query.batch is None and query.batch_id is not None and bool(query.lag_rows) for query in batched)
 
 
 def is_down(reading: Reading) -> bool:
     """Return whether a query does not run and is to come back: its executors do nothing then, but not for want of work."""
-    return any(query.state in COMING_BACK for query in reading.queries)
+    return any(query.state in COMING_BACK for query in reading.active)
 
 
 def looks_back_on_a_stop(reading: Reading, cpu_s: float) -> bool:
@@ -31,7 +31,7 @@ def looks_back_on_a_stop(reading: Reading, cpu_s: float) -> bool:
 
     CPU is an average of the last `cpu_s`; in micro-batches the average reaches back to where the window of commits began.
     """
-    for query in reading.queries:
+    for query in reading.active:
         up_s = query.uptime_s or reading.since_disturbance_s
         if up_s is not None and up_s < (cpu_s if query.trigger.kind == "real_time" else looked_back_s(query)):
             return True
@@ -60,7 +60,7 @@ def presence(executor: ExecutorReading, reading: Reading) -> float:
 
     It is 0 if the executor came after the last commit, and 1 if no window is known.
     """
-    weighed = [(query.busyness, query.window_s, looked_back_s(query)) for query in reading.queries if query.batch and query.busyness]
+    weighed = [(query.busyness, query.window_s, looked_back_s(query)) for query in reading.active if query.batch and query.busyness]
     total = sum(busy for busy, _, _ in weighed)
     if total <= 0.0:
         return 1.0
@@ -71,7 +71,7 @@ def presence(executor: ExecutorReading, reading: Reading) -> float:
 def row_costs(reading: Reading, remembered: Mapping[str, float]) -> dict[str, float]:
     """Return the task seconds of one row by query in micro-batches: from the batches that the reading looks back on, else as remembered."""
     slots, found = sum(executor.slots for executor in reading.executors), dict[str, float]()
-    for query in reading.queries:
+    for query in reading.active:
         if query.batch and query.busyness and query.throughput_rows_per_s:
             found[query.name] = query.busyness * slots / query.throughput_rows_per_s
         elif query.name in remembered:
@@ -99,11 +99,11 @@ def overdue_busyness(reading: Reading, costs: Mapping[str, float]) -> float | No
     In an overload that is 1, as on the machine. Where a batch hangs it is what the arrivals need, where it waits for a slow sink no more than its rows
     need: a job that has enough executors gets no more. Other queries count as they are read.
     """
-    slots, waits_s = sum(executor.slots for executor in reading.executors), {query.name: overdue_s(query) for query in reading.queries}
+    slots, waits_s = sum(executor.slots for executor in reading.executors), {query.name: overdue_s(query) for query in reading.active}
     if not slots or all(each is None for each in waits_s.values()):
         return None
     busy = 0.0
-    for query in reading.queries:
+    for query in reading.active:
         since_s, row_s = waits_s[query.name], costs.get(query.name)
         if since_s is None:
             busy += query.busyness or 0.0
@@ -126,14 +126,14 @@ def cadence_of_query(query: QueryReading, promises: Promises, longest_batch_s: f
 
 def cadence_of_job(reading: Reading, promises: Promises, longest_batch_s: float) -> Cadence:
     """Return the cadence of the query whose batches may be the furthest apart."""
-    cadences = [cadence_of_query(query, promises, longest_batch_s) for query in reading.queries]
+    cadences = [cadence_of_query(query, promises, longest_batch_s) for query in reading.active]
     return max(cadences, key=lambda each: each.cycle_s, default=cadence_of(Trigger(), promises))
 
 
 def share_of(query: QueryReading, reading: Reading) -> float:
     """Return the share of all arrivals that one query gets; an even one while that is unknown."""
     if query.arrival_rows_per_s is None or not reading.arrival_rows_per_s:
-        return 1.0 / len(reading.queries)
+        return 1.0 / len(reading.active)
     return query.arrival_rows_per_s / reading.arrival_rows_per_s
 
 

@@ -10,7 +10,7 @@ from penstock.core.domain.cadence import cadence_of
 from penstock.core.domain.configuration import knobs_of
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.knobs import NOT_YET
-from penstock.core.domain.reading import BatchParts, ExecutorReading, PartitionReading, QueryReading, Reading, total
+from penstock.core.domain.reading import OVER, BatchParts, ExecutorReading, PartitionReading, QueryReading, Reading, total
 from penstock.core.monitor.facts import BatchFact, Observation, PartitionFact, QueryFacts
 from penstock.core.monitor.flow import Live, batched_flow, continuous_flow, executor_rates, followed, lag_seconds, waiting_rows
 from penstock.core.monitor.stages import executor_shares, stage_readings
@@ -87,18 +87,19 @@ def observe(memory: Memory, seen: Observation, config: Config, promises: Promise
         [executor_rates(live, config.reading_window_s) for live in memory.live.values()],
         {executor_id: rate_per_s(samples, least_s(config)) for executor_id, samples in memory.cpu.items()},
     )
+    active = [query for query in queries if query.state not in OVER]
     reading = Reading(
         at_s=at_s,
         uptime_s=at_s - seen.started_s,
         since_disturbance_s=None if seen.disturbed_s is None else at_s - seen.disturbed_s,
         executors_running=len(seen.executors),
         executors_requested=seen.executors_requested,
-        arrival_rows_per_s=total(query.arrival_rows_per_s for query in queries),
-        throughput_rows_per_s=total(query.throughput_rows_per_s for query in queries),
-        lag_rows=total(query.lag_rows for query in queries),
-        lag_s=worst((query.lag_s for query in queries), float),
-        excess_lag_rows=total(query.excess_lag_rows for query in queries),
-        latency=worst((query.latency for query in queries), lambda latency: latency.p95_s),
+        arrival_rows_per_s=total(query.arrival_rows_per_s for query in active),
+        throughput_rows_per_s=total(query.throughput_rows_per_s for query in active),
+        lag_rows=total(query.lag_rows for query in active),
+        lag_s=worst((query.lag_s for query in active), float),
+        excess_lag_rows=total(query.excess_lag_rows for query in active),
+        latency=worst((query.latency for query in active), lambda latency: latency.p95_s),
         busyness=mean_busyness(executors),
         failures=sum(query.failures for query in queries) + seen.executors_lost,
         executors=executors,

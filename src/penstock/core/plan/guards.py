@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.reading import QueryReading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.steering import Applied, Effects
@@ -31,7 +32,7 @@ def guards_on(autopilot: Autopilot, policy: Policy) -> bool:
 
 def guarded(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
     """Return the decision after all guards; it lists every guard that changed it."""
-    decision = able(seen, decision)
+    decision = known_lag(seen, able(seen, decision))
     for guard in SHARED if guarding.on else ():
         decision = guard(seen, decision, guarding)
     return owner_allows(decision, Allowed(autopilot=guarding.autopilot, limits=seen.limits, at_s=seen.at_s))
@@ -45,6 +46,24 @@ def able(seen: Assessment, decision: Decision) -> Decision:
             why = Comparison(code="unable", says=f"{move.address} cannot be set: {fixed[move.query][move.knob]}")
             decision = replace(decision, configuration=decision.configuration.having(move.address, move.before), guards=(*decision.guards, why))
     return decision
+
+
+def known_lag(seen: Assessment, decision: Decision) -> Decision:
+    """Never shrink while it is not known how many rows wait: unknown is not zero. A restarted job may be far behind before its first commit.
+
+    The policy is asked again at the next reading.
+    """
+    if decision.direction != "down" or all(has_known_lag(query) for query in seen.reading.active):
+        return decision
+    return replace(moved(decision, decision.current.executors, "lag_unknown", limit=float(decision.current.executors)), next_after_s=0.0)
+
+
+def has_known_lag(query: QueryReading) -> bool:
+    """Return whether the lag is known, and of micro-batches whether one was committed since the start of the query or there is nothing to commit."""
+    if query.excess_lag_rows is None:
+        return False
+    committed = query.since_commit_s is not None and query.since_commit_s <= query.uptime_s
+    return query.trigger.kind == "real_time" or committed or query.lag_rows == 0
 
 
 def slower_down(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:

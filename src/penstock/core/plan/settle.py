@@ -75,7 +75,7 @@ def after_decision(schedule: Schedule, decision: Decision, final: Decision, at_s
     return replace(
         schedule,
         decided_s=at_s,
-        next_s=at_s + (period_s if decision.next_after_s is None else decision.next_after_s),
+        next_s=at_s + (period_s if final.next_after_s is None else final.next_after_s),
         memory=decision.memory,
         earlier=with_recommended(schedule.earlier, recommended, autopilot.scaled(HOUR_S)),
         last=final,

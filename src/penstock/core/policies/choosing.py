@@ -75,13 +75,13 @@ def fewest(seen: Assessment, policy: str, weigh: Callable[[int], Candidate]) -> 
 
 def tasks_at_once(reading: Reading) -> dict[str, int]:
     """Return the tasks of the largest stage by query, as the stages of a query follow each other; only of queries whose batches the reading shows."""
-    return {query.name: ceil(max(stage.tasks for stage in query.stages)) for query in reading.queries if query.stages}
+    return {query.name: ceil(max(stage.tasks for stage in query.stages)) for query in reading.active if query.stages}
 
 
 def executors_filled(seen: Assessment) -> int | None:
     """Return how many executors the tasks of all queries can fill at once; None where tasks run all the time, or those of a query are not known."""
     tasks = tasks_at_once(seen.reading)
-    if seen.plant == "continuous" or not tasks or len(tasks) < len(seen.reading.queries):
+    if seen.plant == "continuous" or not tasks or len(tasks) < len(seen.reading.active):
         return None
     return max(1, ceil(sum(tasks.values()) / seen.slots_each))
 

@@ -77,19 +77,19 @@ class SparkDra:
 
 def tasks_known(seen: Assessment, before: DraMemory) -> dict[str, int]:
     """Return the concurrent tasks of each query: as this reading shows them, else as the last one that did."""
-    there = {query.name for query in seen.reading.queries}
+    there = {query.name for query in seen.reading.active}
     return {name: tasks for name, tasks in before.tasks.items() if name in there} | tasks_at_once(seen.reading)
 
 
 def tasks_now(seen: Assessment, known: Mapping[str, int]) -> int | None:
     """Return the tasks that are there now: a query has some while a reading shows its batches, or it runs and rows wait. None where that is not known."""
-    at_work = [query.name for query in seen.reading.queries if query.stages or (query.lag_rows and query.state == "running")]
+    at_work = [query.name for query in seen.reading.active if query.stages or (query.lag_rows and query.state == "running")]
     return sum(known[name] for name in at_work) if all(name in known for name in at_work) else None
 
 
 def batch_takes_s(seen: Assessment) -> float | None:
     """Return how long a batch takes: as read, and at least as long as an overdue batch has run already."""
-    known = (seen.batch_s, *map(running_s, seen.reading.queries))
+    known = (seen.batch_s, *map(running_s, seen.reading.active))
     return max((each for each in known if each is not None), default=None)
 
 

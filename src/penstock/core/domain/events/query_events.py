@@ -51,7 +51,7 @@ class QueryGivenUp(Event):
     reason: str
 
     def words(self) -> str:
-        return f"query {self.query} is given up after {self.restarts} restarts ({self.reason}): {self.cause}"
+        return f"query {self.query} is given up after {self.restarts} restarts ({self.reason}): {self.cause}; rates, lag and capacity of the job are without it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
