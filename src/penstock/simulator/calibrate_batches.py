@@ -10,8 +10,9 @@ import numpy as np
 from penstock.core.analyze.learn import batch_measured, cost_of
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
-from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured, fit_durations
+from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+from penstock.core.models.capacity.duration_fit import fit_durations
 from penstock.core.models.estimate import SIGMA_PER_MAD, NotReady
 from penstock.simulator.calibrated import Found
 from penstock.simulator.engine_settings import MicroBatchSettings

@@ -193,10 +193,10 @@ def test_the_last_batch_before_a_failure_is_found_by_the_last_commit(ago_s: floa
 
 
 def test_a_failure_that_hits_no_batch_is_over_with_the_next() -> None:
-    """The batch of 15 s ago would have ended 9 s ago, with a delay of 1 s 7.5 s ago; the next began 5 s ago and takes 6 s."""
+    """The batch of 15 s ago would have ended 9 s ago, with a delay of 1 s 8 s ago; the next began 5 s ago and takes 6 s."""
     seen, second = batched(since_commit_s=9.0), Estimate(value=1.0, low=1.0, high=1.0)
     assert recovery(seen, NOW_S - 7.0, second).value == pytest.approx(8.0)
-    assert recovery(seen, NOW_S - 8.0, second).value == pytest.approx(0.5)
+    assert recovery(seen, NOW_S - 8.5, second).value == pytest.approx(0.5)
 
 
 def test_a_batch_that_hung_until_its_failure_was_noticed_is_so_much_longer() -> None:
@@ -226,9 +226,9 @@ def test_a_retried_task_lengthens_one_batch() -> None:
 
 
 def test_a_long_delay_takes_more_than_one_batch() -> None:
-    """20 s late: 15,000 rows in 16 s, then 8,000 in 9 s."""
+    """20 s late: 5,000 rows in 26 s, then 13,000 in 14 s, 7,000 in 8 s and 4,000 in 5 s, which did not wait for long."""
     exactly = Estimate(value=20.0, low=20.0, high=20.0)
-    assert recovery(batched(since_commit_s=9.0), NOW_S - 5.0, exactly).value == pytest.approx(20.0 + 16.0 + 9.0)
+    assert recovery(batched(since_commit_s=9.0), NOW_S - 5.0, exactly).value == pytest.approx(26.0 + 14.0 + 8.0 + 5.0)
 
 
 def test_while_batches_were_of_one_size_half_of_one_is_taken_for_overhead() -> None:
@@ -252,7 +252,7 @@ def test_a_recovery_gives_the_longest_delay_that_explains_it(delay_s: float, rat
     recovered_s = outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=delay_s))
     implied_s = implied_delay_s(LAW, arrivals, outage, recovered_s)
     assert implied_s is not None and implied_s >= delay_s - 0.02
-    assert outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=implied_s)) <= recovered_s
+    assert outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=implied_s)) <= recovered_s + 0.02
 
 
 def test_a_recovery_that_came_too_soon_is_ignored() -> None:

@@ -8,7 +8,7 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.disturbance import UNANNOUNCED
 from penstock.core.domain.job_spec import PROMISED_SHARE
 from penstock.core.domain.profile import ProfileSeen
-from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.reading import IN_TASKS, BatchParts, QueryReading, Reading
 from penstock.core.domain.trigger import rows_per_batch
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
@@ -167,7 +167,14 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
         executors=reading.executors_running,
         tasks=most_tasks(query),
         warming=warming,
+        at_s=reading.at_s,
+        outside_s=outside_s(query.batch),
     )
+
+
+def outside_s(batch: BatchParts) -> float | None:
+    """Return the time of a batch outside of its tasks; None where its parts are not known."""
+    return batch.total_s - batch.parts_s[IN_TASKS] if IN_TASKS in batch.parts_s else None
 
 
 def cost_of(query: QueryReading, reading: Reading, known: BatchCost | None) -> BatchCost | None:
@@ -175,12 +182,9 @@ def cost_of(query: QueryReading, reading: Reading, known: BatchCost | None) -> B
     partitions, limit = most_tasks(query), query.rate_limit_rows_per_s
     if partitions is None:
         return known
-    return BatchCost(
-        partitions=partitions,
-        cores_per_executor=slots_of(reading),
-        limit_rows=None if limit is None else rows_per_batch(query.trigger, limit),
-        batches=known.batches if known else (),
-    )
+    limit_rows = None if limit is None else rows_per_batch(query.trigger, limit)
+    known = known or BatchCost(partitions=partitions)
+    return replace(known, partitions=partitions, cores_per_executor=slots_of(reading), limit_rows=limit_rows)
 
 
 def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None, batch: BatchMeasured) -> BatchLatency | None:

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import filling
 
-from penstock.core.models.capacity.batch_cost import MOST_ALIKE, MOST_BATCHES, BatchCost, BatchMeasured, evenly, fit_durations
+from penstock.core.models.capacity.batch_cost import MOST_ALIKE, MOST_BATCHES, BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.capacity.duration_fit import evenly, fit_durations
 from penstock.core.models.estimate import Estimate, NotReady
 
 TRUE = BatchLaw(overhead_s=0.6, row_s=0.0012, partitions=12)

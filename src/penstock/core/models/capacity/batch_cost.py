@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
+from statistics import median
 from typing import Self, TypeVar
 
 import numpy as np
@@ -14,7 +14,9 @@ import numpy as np
 from penstock.core.domain.cadence import Cadence
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, waves
-from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH, SIGMA_PER_MAD, Estimate, NotReady
+from penstock.core.models.capacity.cost_change import IN_A_ROW, CostChange, cost_change, surprise
+from penstock.core.models.capacity.duration_fit import DurationFit, fit_durations
+from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.once import once
 from penstock.core.models.score import Score, mape
 
@@ -24,6 +26,8 @@ MOST_BATCHES = 600
 """Batches kept in all; the newest win."""
 MOST_ALIKE = 40
 """Batches kept with equal executors and size (within a factor of sqrt(2)): a steady hour must not push out the sizes that separate overhead from cost."""
+HALF_LIFE_S = 3600.0
+"""A batch this old counts half."""
 APART = 1.25
 """Batches differ in size if the second largest is this many times the second smallest; a single stray batch does not count."""
 
@@ -42,10 +46,20 @@ class BatchMeasured:
     tasks: int | None = None
     """Tasks of this batch where they vary (adaptive execution); None if as many as the partitions."""
     warming: bool = False
+    at_s: float = 0.0
+    taken: float = 0.0
+    """Share of the CPU time that it wanted and that others took."""
+    outside_s: float | None = None
+    """Time outside of its tasks."""
 
     def __post_init__(self) -> None:
-        if not (0 <= self.rows < math.inf and 0 < self.duration_s < math.inf and self.executors >= 1 and 1 <= self.skew < math.inf):
+        if not (0 <= self.rows < math.inf and 0 < self.duration_s < math.inf and self.executors >= 1 and 1 <= self.skew < math.inf and 0 <= self.taken < 1):
             raise ValueError(f"a batch that cannot be: {self}")
+
+    @property
+    def own_s(self) -> float:
+        """The duration without the time that others took."""
+        return self.duration_s * (1.0 - self.taken)
 
     def kind(self) -> tuple[int, int | None, int]:
         return self.executors, self.tasks, math.floor(2 * math.log2(self.rows))
@@ -65,10 +79,36 @@ class BatchCost:
     cores_per_executor: int = 1
     limit_rows: float | None = None
     batches: tuple[BatchMeasured, ...] = ()
+    surprises: tuple[float, ...] = ()
+    """How far the newest batches were off their prediction."""
+    change: CostChange | None = None
+    """The newest change of the cost."""
 
     def learn(self, seen: Sequence[BatchMeasured]) -> Self:
-        taught = tuple(each for each in seen if each.rows > 0 and not each.warming)
-        return replace(self, batches=newest_of_each(self.batches + taught, BatchMeasured.kind, MOST_ALIKE)[-MOST_BATCHES:]) if taught else self
+        """Learn batches in the order of time; what was learnt before a change of the cost is moved to the new cost."""
+        cost = self
+        for batch in seen:
+            if batch.rows > 0 and not batch.warming:
+                cost = cost._with(batch)
+        return cost
+
+    def _with(self, batch: BatchMeasured) -> Self:
+        laws, surprises = self.laws(), self.surprises
+        if isinstance(laws, LikelyLaws) and batch.tasks in (None, self.partitions):
+            surprises = (*surprises, surprise(laws, batch, max(each.rows for each in self.batches)))[-IN_A_ROW:]
+        known = newest_of_each((*self.batches, batch), BatchMeasured.kind, MOST_ALIKE)[-MOST_BATCHES:]
+        cost = replace(self, batches=known, surprises=surprises)
+        return cost._changed(laws, batch.at_s) if isinstance(laws, LikelyLaws) else cost
+
+    def _changed(self, laws: LikelyLaws, at_s: float) -> Self:
+        """Return the cost after a change that the newest batches show: durations of before become what they would be now."""
+        newest, before = self.batches[-IN_A_ROW:], self.batches[:-IN_A_ROW]
+        outside_s = [each.outside_s for each in before if each.outside_s is not None]
+        change = cost_change(laws, self.surprises, newest, median(outside_s) if outside_s else None, at_s)
+        if change is None:
+            return self
+        moved = tuple(replace(each, duration_s=each.duration_s * change.ratio(laws.best, each)) for each in before)
+        return replace(self, batches=(*moved, *newest), surprises=(), change=change)
 
     def predict(self, rows: float, executors: int) -> Estimate | NotReady:
         """Return the mean duration in seconds of a batch with this many rows."""
@@ -89,7 +129,7 @@ class BatchCost:
         fit = _fit(self)
         if isinstance(fit, NotReady):
             return fit
-        durations = np.array([each.duration_s for each in self.batches])
+        durations = np.array([each.own_s for each in self.batches])
         slots = np.array([each.executors * self.cores_per_executor for each in self.batches])
         rows = np.array([each.rows for each in self.batches])
         plain = fit_durations(np.column_stack([np.ones(len(rows)), rows / slots]), durations)
@@ -142,14 +182,14 @@ def _fit(cost: BatchCost) -> DurationFit | NotReady:
     tasks = np.array([each.tasks or cost.partitions for each in cost.batches])
     rounds = np.array([waves(int(count), each.executors * cost.cores_per_executor) for count, each in zip(tasks, cost.batches, strict=True)])
     loads = np.array([each.rows * each.skew for each in cost.batches]) * rounds / tasks
-    durations = np.array([each.duration_s for each in cost.batches])
+    durations, weights = np.array([each.own_s for each in cost.batches]), weights_of(cost.batches)
     unidentified = one_size_only(loads)
     if unidentified:
         return unidentified
-    constant = fit_durations(np.column_stack([np.ones(len(loads)), loads]), durations)
+    constant = fit_durations(np.column_stack([np.ones(len(loads)), loads]), durations, weights)
     if len(cost.batches) <= FEWEST_BATCHES or tasks.min() == tasks.max():
         return constant
-    growing = fit_durations(np.column_stack([np.ones(len(loads)), loads, tasks]), durations)
+    growing = fit_durations(np.column_stack([np.ones(len(loads)), loads, tasks]), durations, weights)
     return growing if growing.relative_error(durations) < constant.relative_error(durations) else constant
 
 
@@ -171,138 +211,10 @@ def _laws(cost: BatchCost) -> LikelyLaws | NotReady:
             limit_rows=cost.limit_rows,
         )
 
-    return LikelyLaws(best=law(fit.coefficients), drawn=tuple(law(each) for each in fit.draws()))
+    return LikelyLaws(best=law(fit.coefficients), drawn=tuple(law(each) for each in fit.draws()), noise=fit.scale)
 
 
-BISQUARE = 4.685
-"""Residuals beyond this many standard deviations are left out (Tukey's bisquare): 95 % as efficient as least squares where all noise is normal."""
-SMALLEST = 1e-6
-"""Relative noise below which measurements count as exact."""
-ROUNDS = 60
-DRAWS = 64
-MOST_CORRELATED = 0.9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DurationFit:
-    """Coefficients, their uncertainty, and for each row the duration predicted from the other rows."""
-
-    coefficients: Floats
-    spread: Floats
-    """A square root of their covariance, widened for few rows."""
-    left_out_s: Floats
-
-    def relative_error(self, durations_s: Floats) -> float:
-        """Return the median leave-one-out error, which a few slow batches do not move."""
-        return float(np.median(np.abs(self.left_out_s / durations_s - 1.0)))
-
-    def draws(self) -> Floats:
-        """Return coefficients that cover their uncertainty evenly, the same in each call."""
-        normal = NormalDist()
-        points = np.array([[normal.inv_cdf(each) for each in point] for point in evenly(DRAWS, len(self.coefficients)).tolist()])
-        return np.asarray(np.maximum(self.coefficients + points @ self.spread.T, 0.0))
-
-
-def fit_durations(columns: Floats, durations_s: Floats) -> DurationFit:
-    """Fit durations as a sum of columns times coefficients of at least 0, robustly and by relative residuals.
-
-    Noise of a batch grows with its duration, and relative residuals keep one huge first batch from deciding the slope.
-    It starts from least absolute residuals, so that slow batches (warm-up, a retried task) do not set the scale by which batches are then left out.
-
-    >>> rows = np.array([100.0, 200.0, 300.0, 400.0, 500.0, 600.0])
-    >>> durations = 0.5 + 0.001 * rows
-    >>> durations[0] *= 3
-    >>> fit_durations(np.column_stack([np.ones(6), rows]), durations).coefficients.round(6).tolist()
-    [0.5, 0.001]
-    """
-    unit = columns.max(axis=0)
-    x, y = columns / unit, durations_s
-    found = _least_absolute(x, y)
-    fitted = _fitted(x, found, y)
-    residuals = np.abs(y / fitted - 1.0)
-    scale = max(SIGMA_PER_MAD * float(np.median(np.sort(residuals)[x.shape[1] :])), SMALLEST)
-    for _ in range(ROUNDS):
-        before, fitted = found, _fitted(x, found, y)
-        found = _least_squares(x, y, _bisquare((y / fitted - 1.0) / scale) / fitted**2)
-        if _near(before, found, 1e-9):
-            break
-    spread, left_out_s = _uncertainty(x, y, found, scale)
-    return DurationFit(coefficients=found / unit, spread=spread / unit[:, None], left_out_s=left_out_s)
-
-
-def evenly(count: int, dimensions: int) -> Floats:
-    """Return points that fill the unit cube evenly, without chance: multiples of powers of the generalised golden ratio.
-
-    >>> evenly(3, 1).round(3).tolist()
-    [[0.118], [0.736], [0.354]]
-    """
-    ratio = 1.0
-    for _ in range(ROUNDS):
-        ratio = (1.0 + ratio) ** (1.0 / (dimensions + 1))
-    steps = ratio ** -np.arange(1.0, dimensions + 1)
-    return np.asarray((0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0)
-
-
-def _least_absolute(x: Floats, y: Floats) -> Floats:
-    found = _least_squares(x, y, y**-2.0)
-    for _ in range(ROUNDS):
-        before = found
-        found = _least_squares(x, y, 1.0 / (y * np.maximum(np.abs(y - x @ found), SMALLEST * y)))
-        if _near(before, found, 1e-3):
-            break
-    return found
-
-
-def _near(before: Floats, found: Floats, share: float) -> bool:
-    return bool((np.abs(before - found) <= share * np.abs(found)).all())
-
-
-def _least_squares(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Weighted least squares without negative coefficients; the plain solution, ten times faster, mostly has none."""
-    weighted = (x * weights[:, None]).T
-    try:
-        plain = np.asarray(np.linalg.solve(weighted @ x, weighted @ y), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        plain = np.full(x.shape[1], -1.0)
-    return plain if (plain >= 0.0).all() else _least_squares_bounded(x, y, weights)
-
-
-def _least_squares_bounded(x: Floats, y: Floats, weights: Floats) -> Floats:
-    from scipy.optimize import nnls
-
-    root = np.sqrt(weights)
-    triangle, target = np.linalg.qr(x * root[:, None]), y * root
-    return np.asarray(nnls(triangle.R, triangle.Q.T @ target)[0])
-
-
-def _fitted(x: Floats, found: Floats, y: Floats) -> Floats:
-    """Fitted durations, never so small that a residual relative to them overflows."""
-    return np.asarray(np.maximum(x @ found, SMALLEST * y))
-
-
-def _bisquare(u: Floats) -> Floats:
-    return np.asarray(np.maximum(1.0 - (u / BISQUARE) ** 2, 0.0) ** 2)
-
-
-def _uncertainty(x: Floats, y: Floats, found: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Return a square root of the covariance (Huber's for M-estimates) and the leave-one-out predictions.
-
-    Errors of neighbouring batches are correlated: the covariance grows by (1 + r)/(1 - r) with the correlation r of neighbours.
-    Few rows make it wider, as Student's t is wider than the normal.
-    """
-    from scipy.special import stdtrit
-
-    fitted = _fitted(x, found, y)
-    relative = x / fitted[:, None]
-    u = (y / fitted - 1.0) / scale
-    weights, inside = _bisquare(u), np.minimum((u / BISQUARE) ** 2, 1.0)
-    pull = u * weights
-    gain = max(float(np.mean((1.0 - inside) * (1.0 - 5.0 * inside))), 0.1)
-    inverse = np.linalg.pinv(relative.T @ (relative * weights[:, None]), hermitian=True)
-    degrees = max(float(weights.sum()) - x.shape[1], 1.0)
-    variance = scale**2 * float(pull @ pull) / max(len(y) - x.shape[1], 1) / gain**2 * float(weights.mean())
-    together = min(max(float(pull[1:] @ pull[:-1]) / max(float(pull @ pull), SMALLEST), 0.0), MOST_CORRELATED)
-    wider = float(stdtrit(degrees, HIGH_LEVEL)) / NORMAL_REACH * math.sqrt((1.0 + together) / (1.0 - together))
-    values, vectors = np.linalg.eigh(inverse)
-    leverage = np.minimum(weights * np.einsum("ij,jk,ik->i", relative, inverse, relative), 0.99)
-    return vectors * np.sqrt(np.maximum(values, 0.0) * variance) * wider, np.asarray(y - (y - x @ found) / (1.0 - leverage))
+def weights_of(batches: Sequence[BatchMeasured]) -> Floats:
+    """Return how much each batch counts: less the older it is, as costs drift, and the more time others took from it, as that is measured less well."""
+    newest_s = max(each.at_s for each in batches)
+    return np.array([2.0 ** ((each.at_s - newest_s) / HALF_LIFE_S) * (1.0 - each.taken) ** 2 for each in batches])

@@ -148,6 +148,8 @@ class LikelyLaws:
 
     best: BatchLaw
     drawn: tuple[BatchLaw, ...]
+    noise: float = 0.1
+    """Relative standard deviation of one batch."""
 
     def estimate(self, of: Callable[[BatchLaw], float]) -> Estimate:
         """Return a quantity by the best law, within that of four of five drawn laws.
