@@ -12,7 +12,7 @@ from penstock.core.domain.reading import IN_TASKS
 from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES, ArrivalSample, BatchFact, ExecutorShare, StageFact
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.crew import Crew, Newcomer
-from penstock.simulator.engine_settings import MicroBatchSettings
+from penstock.simulator.engine_settings import Contention, MicroBatchSettings
 from penstock.simulator.executor_pool import Executor
 from penstock.simulator.load import Rows
 
@@ -162,9 +162,10 @@ def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]
 
 
 def planned_batch(
-    settings: MicroBatchSettings, executors: Sequence[Executor], batch_id: int, processed_rows: float, waiting_rows: float, start_s: float, noise: float
-) -> Batch:
-    """Return the batch of the waiting rows, up to the limit, on these executors; `noise` is a standard normal number.
+    settings: MicroBatchSettings, executors: Sequence[Executor], batch_id: int, processed_rows: float, waiting_rows: float, start_s: float, noise: float,
+    ran_s: float = 0.0,
+) -> Batch:  # fmt: skip
+    """Return the batch of the waiting rows, up to the limit, on these executors; `noise` is a standard normal number, `ran_s` how long the job has run.
 
     >>> from penstock.simulator.executor_pool import Pool
     >>> settings = MicroBatchSettings(overhead_s=0.5, row_s=0.001, partitions=12)
@@ -174,8 +175,10 @@ def planned_batch(
     rows = min(waiting_rows, settings.limit_rows)
     factor = math.exp(settings.noise * noise)
     overhead_s = settings.overhead_s * (1.0 + settings.state_growth * processed_rows)
-    work_s = settings.law.row_cost_s(len(executors)) * rows
-    warm_s = max(factor * (overhead_s + work_s + settings.sink_s_per_row * rows), SHORTEST_BATCH_S)
+    work_s = settings.law.row_cost_s(len(executors)) * (1.0 + settings.drift_per_hour * ran_s / 3600.0) * rows
+    alone_s = max(factor * (overhead_s + work_s + settings.sink_s_per_row * rows), SHORTEST_BATCH_S)
+    warm_s = beside_s(settings.contention, ran_s, alone_s)
+    factor *= warm_s / alone_s
     cold_s = lost_s(warm_s, [each.age_s(start_s) for each in executors], factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
     stretch = factor * (1.0 + cold_s / warm_s)
     return Batch(
@@ -184,6 +187,21 @@ def planned_batch(
         crew=Crew(tasks=settings.partitions, slots_each=settings.cores_per_executor, executors=tuple(each.executor_id for each in executors)),
         takes_all=rows == waiting_rows, after_s=warm_s + cold_s - (overhead_s + work_s) * stretch,
     )  # fmt: skip
+
+
+def beside_s(contention: Sequence[Contention], from_s: float, work_s: float) -> float:
+    """Return how long work takes that takes `work_s` alone, beside others that take their share.
+
+    >>> beside_s([Contention(from_s=2.0, until_s=10.0, share=0.5)], 0.0, 3.0), beside_s([Contention(from_s=2.0, until_s=4.0, share=0.5)], 0.0, 4.0)
+    (4.0, 5.0)
+    """
+    now_s, left_s = from_s, work_s
+    for edge_s in sorted({each for one in contention for each in (one.from_s, one.until_s) if each > from_s}):
+        speed = 1.0 - sum(one.share for one in contention if one.from_s <= now_s < one.until_s)
+        if left_s <= speed * (edge_s - now_s):
+            return now_s + left_s / speed - from_s
+        now_s, left_s = edge_s, left_s - speed * (edge_s - now_s)
+    return now_s + left_s - from_s
 
 
 def lost_s(work_s: float, ages_s: Sequence[float], *, factor: float, fades_s: float) -> float:

@@ -9,6 +9,16 @@ from penstock.core.domain.trigger import Trigger, paced_s, rows_per_batch
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import BatchLaw
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contention:
+    """Others take this share of the CPU, in seconds since the start of the run."""
+
+    from_s: float
+    until_s: float
+    share: float
+
+
 NOT_NEGATIVE = (
     "overhead_s", "row_s", "sink_s_per_row", "state_growth", "noise", "up_s", "up_spread", "down_s", "gap_wait_s", "commit_wait_s", "restart_s", "failed_s",
     "replace_s", "retry_s", "timeout_s", "first_task_s", "warm_up_factor",
@@ -59,6 +69,9 @@ class MicroBatchSettings:
     """Additional time of work on a new executor, as a multiple: 2 is three times as long in all."""
     warm_up_s: float = 8.0
     """Time in which the additional time falls to 1/e."""
+    drift_per_hour: float = 0.0
+    """Share by which the cost of a row grows in an hour."""
+    contention: tuple[Contention, ...] = ()
     query: str = "query"
 
     def __post_init__(self) -> None:

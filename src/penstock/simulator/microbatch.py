@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction, Outcome
-from penstock.core.monitor.facts import ExecutorFact, Observation
+from penstock.core.monitor.facts import CpuWanted, ExecutorFact, Observation
 from penstock.core.shapes.chance import key_of, uniform
 from penstock.simulator.engine import Agenda, alone, refusal
 from penstock.simulator.engine_settings import MicroBatchSettings
@@ -263,4 +263,11 @@ class MicroBatchEngine:
             ),
             queries=tuple(query.facts(self._now_s) for query in self._queries),
             executors_lost=self._pool.lost,
+            cpu=self._cpu(),
         )
+
+    def _cpu(self) -> CpuWanted | None:
+        """Return the CPU time that the job wanted and that others took, as if it wanted all of one core; None without contention."""
+        ran_s, contention = self._now_s - self._start_s, self._shared.contention
+        taken_s = sum(each.share * max(0.0, min(ran_s, each.until_s) - each.from_s) for each in contention)
+        return CpuWanted(wanted_s=ran_s, taken_s=taken_s) if contention else None

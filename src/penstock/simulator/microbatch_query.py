@@ -57,7 +57,7 @@ class MicroBatchQuery:
         self.diary = Diary(self.record, executors)
         self.batch: Batch | None = None
         self.changing: Changing | None = None
-        self.started_s = self.disturbed_s = start_s
+        self.started_s = self.disturbed_s = self._began_s = start_s
         self._writes, self._selectivity = writes, selectivity
         self._noise_key = key_of(seed, DURATIONS)
         self._due_s = start_s
@@ -101,7 +101,7 @@ class MicroBatchQuery:
         if start_s > self._due_s:
             self._idle_s = max(self._due_s, start_s - settings.interval_s)
         waiting = max(0.0, self.rows_until(start_s) - self._processed_rows)
-        batch = planned_batch(settings, executors, self._batch_id, self._processed_rows, waiting, start_s, self._noise()).hung(hung_s)
+        batch = planned_batch(settings, executors, self._batch_id, self._processed_rows, waiting, start_s, self._noise(), start_s - self._began_s).hung(hung_s)
         self.batch = batch.with_first_task(batch.works_from_s, settings.first_task_s) if first_task else batch
         self._batch_id += 1
 

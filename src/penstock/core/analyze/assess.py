@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from penstock.core.analyze.capacities import batch_laws, capacities, paced, t_max_of, table_of
+from penstock.core.analyze.capacities import as_processed, batch_laws, capacities, paced, t_max_of, table_of
 from penstock.core.analyze.forecasts import arrivals_of
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.disturbance import RESCALES, SURVIVED, DisturbanceKind
@@ -39,7 +39,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
     rate = peak_until(forecast, until_s, load) if needs & {"latency", "profile"} else None
     if rate is not None:
         queries = with_latencies(queries, learnt, reading, executors, rate)
-    laws = batch_laws(queries) if plant == "micro_batch" else None
+    laws = batch_laws(learnt.capacity) if plant == "micro_batch" else None
     t_max = t_max_of(learnt, reading, laws, executors, cadence) if "profile" in needs else {}
     since_rescale_s = None if schedule.rescaled_s is None else by_readings(at_s - schedule.rescaled_s, terms.config.reading_interval_s)
     return Assessment(
@@ -58,7 +58,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         batch_s=batch_s,
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
-        capacities=capacities(learnt.capacity, executors, cadence) if needs & {"capacity", "regression"} else {},
+        capacities=as_processed(capacities(learnt.capacity, executors, cadence), reading, cadence) if needs & {"capacity", "regression"} else {},
         batch_laws=laws if needs & {"capacity", "regression", "stages"} else None,
         t_max=t_max,
         forecast=forecast,

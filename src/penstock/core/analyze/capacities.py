@@ -7,7 +7,7 @@ import numpy as np
 
 from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge.assessment import Assessment, QueryAssessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.arrays import Flags
 from penstock.core.models.capacity.batch_law import LikelyLaws, capacities_by_laws, least_alike
@@ -73,10 +73,18 @@ def t_max_of(learnt: Learnt, reading: Reading, laws: LikelyLaws | None, executor
     return by_waves(learnt.t_max, executors, tasks_of(reading), slots_of(reading))
 
 
-def batch_laws(queries: Sequence[QueryAssessment]) -> LikelyLaws | None:
+def batch_laws(model: CapacityModel) -> LikelyLaws | None:
     """Return the law of the batches of a job with a single query; None while it is not known."""
-    laws = queries[0].cost.laws() if len(queries) == 1 and queries[0].cost is not None else None
+    laws = None if model.by_batches is None else model.laws()
     return laws if isinstance(laws, LikelyLaws) else None
+
+
+def as_processed(known: Mapping[int, Estimate], reading: Reading, cadence: Cadence) -> dict[int, Estimate]:
+    """Return the capacities, of the present executors and of more at least what these process now in batches that are not too long."""
+    now = reading.throughput_rows_per_s or 0.0
+    if plant_of(reading) == "continuous" or any(query.batch is None or query.batch.total_s > cadence.longest_s for query in reading.active):
+        return dict(known)
+    return {each: answer.at_least(now) if each >= reading.executors_running else answer for each, answer in known.items()}
 
 
 def by_waves(t_max: CapacityByExecutors, executors: Sequence[int], tasks: int | None, slots_each: int) -> dict[int, Estimate]:

@@ -1,5 +1,6 @@
 """What a reading teaches the models that a policy needs."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.analyze.assess import downtimes_of, priors_of, tells_work
@@ -85,11 +86,11 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt
     names = {query.name for query in reading.active}
     batches, ids = dict(learnt.batches) if learnt.batches.keys() <= names else {}, dict(learnt.batch_ids)
     for query in reading.active:
-        batch = batch_measured(query, reading, warming=learnt.is_warming(reading))
-        if query.trigger.kind == "real_time" or query.batch_id is None or query.batch_id == ids.get(query.name) or batch is None:
+        new = batches_measured(query, reading, ids.get(query.name), warming=learnt.is_warming(reading))
+        if query.trigger.kind == "real_time" or query.batch_id is None or query.batch_id == ids.get(query.name) or not new:
             continue
         ids[query.name] = query.batch_id
-        model = latency_of(query, reading, batches.get(query.name), batch)
+        model = latency_of(query, reading, batches.get(query.name), new)
         if model is not None:
             batches[query.name] = model
     alone = batches.get(reading.active[0].name) if len(reading.active) == 1 and plant_of(reading) == "micro_batch" else None
@@ -154,6 +155,15 @@ def warm_up_s(reading: Reading, terms: Terms) -> float:
     return max(terms.autopilot.scaled(WARM_UP_S), first_batches_s + terms.config.reading_window_s)
 
 
+def batches_measured(query: QueryReading, reading: Reading, known_id: int | None, *, warming: bool) -> tuple[BatchMeasured, ...]:
+    """Return the batches of the window that are newer than the one of `known_id`; the average batch where they are not told one by one."""
+    average = batch_measured(query, reading, warming=warming)
+    if average is None or query.batch is None or query.batch_id is None:
+        return ()
+    each = query.batch.each[-(query.batch_id - known_id) :] if known_id is not None and query.batch_id > known_id else query.batch.each
+    return tuple(replace(average, rows=rows, duration_s=took_s, taken=taken) for rows, took_s, taken in each if took_s > 0) or (average,)
+
+
 def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:
     """Return the average batch of the window; None where it is not known.
 
@@ -168,6 +178,7 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
         tasks=most_tasks(query),
         warming=warming,
         at_s=reading.at_s,
+        taken=query.batch.taken or 0.0,
         outside_s=outside_s(query.batch),
     )
 
@@ -187,16 +198,16 @@ def cost_of(query: QueryReading, reading: Reading, known: BatchCost | None) -> B
     return replace(known, partitions=partitions, cores_per_executor=slots_of(reading), limit_rows=limit_rows)
 
 
-def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None, batch: BatchMeasured) -> BatchLatency | None:
-    """Return the latency of this query's batches after one more of them, and after the latency measured with it where the job kept up and was warm."""
+def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None, batches: Sequence[BatchMeasured]) -> BatchLatency | None:
+    """Return the latency of this query's batches after some more of them, and after the latency measured with it where the job kept up and was warm."""
     cost = cost_of(query, reading, known.cost if known else None)
     if cost is None:
         return None
     model = replace(known, cost=cost) if known else BatchLatency(cost=cost, quantile=PROMISED_SHARE)
-    seen: list[LatencyMeasured | BatchMeasured] = [batch]
+    seen: list[LatencyMeasured | BatchMeasured] = [*batches]
     rate, latency = query.arrival_rows_per_s, query.latency
-    if rate is not None and latency is not None and latency.p95_s > 0 and query.excess_lag_rows == 0 and not batch.warming:
-        seen.append(LatencyMeasured(interval_s=query.trigger.interval_s, rate_rows_per_s=rate, latency_s=latency.p95_s, executors=batch.executors))
+    if rate is not None and latency is not None and latency.p95_s > 0 and query.excess_lag_rows == 0 and not batches[-1].warming:
+        seen.append(LatencyMeasured(interval_s=query.trigger.interval_s, rate_rows_per_s=rate, latency_s=latency.p95_s, executors=batches[-1].executors))
     return model.learn(seen)
 
 

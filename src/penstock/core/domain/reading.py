@@ -63,10 +63,13 @@ class PartitionReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchParts:
-    """The average batch of the window: its rows, and where its time went, in seconds."""
+    """The average batch of the window: its rows, and where its time went, in seconds. `taken` is the share of the CPU time wanted that others took."""
 
     total_s: float
     rows: float | None = None
+    taken: float | None = None
+    each: tuple[tuple[float, float, float], ...] = ()
+    """Rows, seconds and `taken` of every batch of the window, the newest last: averages of batches that follow each other do not show what a row costs."""
     parts_s: dict[str, float] = field(default_factory=dict)
 
 

@@ -110,11 +110,14 @@ class Assessment:
         return 1.0 if self.batch_laws is None else self.batch_laws.best.utilization_at_capacity(self.cadence)
 
     def saturated(self, executors: int) -> float | None:
-        """Return the throughput in rows/s of a job that is always behind; the capacity, where batches do not show more."""
+        """Return the throughput in rows/s of a job that is always behind: by the cost of batches, and never less than its capacity or what it does now."""
         known = self.capacity(executors)
         if self.batch_laws is None or known is None:
             return known
-        return max(known, self.batch_laws.best.saturated_rows_per_s(executors, self.cadence.interval_s))
+        now = self.reading.throughput_rows_per_s or 0.0
+        return max(
+            known, self.batch_laws.best.saturated_rows_per_s(executors, self.cadence.interval_s), now if executors >= self.reading.executors_running else 0
+        )
 
     def peak(self, until_s: float) -> float:
         """Return the largest forecast rate of the next `until_s` seconds, at most to the end of the forecast; the load without a forecast."""

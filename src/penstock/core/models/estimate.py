@@ -46,6 +46,14 @@ class Estimate:
         """
         return Estimate(value=value, low=value, high=value)
 
+    def at_least(self, least: float) -> Estimate:
+        """Raise the value and the bounds to what is known to be reached.
+
+        >>> Estimate(value=3.0, low=2.0, high=4.0).at_least(3.5)
+        Estimate(value=3.5, low=3.5, high=4.0)
+        """
+        return Estimate(value=max(self.value, least), low=max(self.low, least), high=max(self.high, least))
+
     def times(self, factor: float) -> Estimate:
         """Multiply the value and the bounds.
 
@@ -91,10 +99,6 @@ class Estimates:
         return Estimates(
             value=np.where(where, others.value, self.value), low=np.where(where, others.low, self.low), high=np.where(where, others.high, self.high)
         )
-
-    def times(self, factor: float) -> Estimates:
-        """Multiply the values and the bounds."""
-        return Estimates(value=factor * self.value, low=factor * self.low, high=factor * self.high)
 
     def at_most(self, most: Floats) -> Estimates:
         """Cap the values and the bounds.

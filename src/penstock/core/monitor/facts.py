@@ -130,8 +130,16 @@ class ExecutorFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CpuWanted:
+    """CPU seconds that the processes of the job wanted since it began, and those of them that others took: both only grow."""
+
+    wanted_s: float
+    taken_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Everything an engine reports at one moment."""
+    """Everything an engine reports at one moment; `cpu` is None where nobody can see what others take."""
 
     at_s: float
     started_s: float
@@ -140,4 +148,5 @@ class Observation:
     executors: tuple[ExecutorFact, ...]
     queries: tuple[QueryFacts, ...]
     executors_lost: int = 0
+    cpu: CpuWanted | None = None
     unable: Mapping[str, str] = field(default_factory=dict)

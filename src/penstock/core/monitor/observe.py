@@ -14,7 +14,7 @@ from penstock.core.domain.reading import OVER, BatchParts, ExecutorReading, Part
 from penstock.core.monitor.facts import BatchFact, Observation, PartitionFact, QueryFacts
 from penstock.core.monitor.flow import Live, batched_flow, continuous_flow, executor_rates, followed, lag_seconds, waiting_rows
 from penstock.core.monitor.stages import executor_shares, stage_readings
-from penstock.core.monitor.window import Samples, Window, rate_per_s, sampled, sampled_each, window_of
+from penstock.core.monitor.window import Samples, Window, counted, grown, rate_per_s, sampled, sampled_each, window_of
 
 Rates = Mapping[str, float | None]
 """Something per second by executor; one that is not named has none of it."""
@@ -71,6 +71,8 @@ class Memory:
     cpu: Mapping[str, Samples] = field(default_factory=dict)
     partitions: Mapping[str, Mapping[str, Samples]] = field(default_factory=dict)
     live: Mapping[str, Live] = field(default_factory=dict)
+    wanted: Samples = ()
+    taken: Samples = ()
 
 
 def observe(memory: Memory, seen: Observation, config: Config, promises: Promises = Promises()) -> tuple[Memory, Reading]:
@@ -109,6 +111,12 @@ def observe(memory: Memory, seen: Observation, config: Config, promises: Promise
     return memory, reading
 
 
+MOST_EACH = 10
+"""Batches of a window that are told one by one."""
+MOST_TAKEN = 0.95
+"""Others never take all."""
+
+
 def least_s(config: Config) -> float:
     """Return the shortest time in seconds over which a rate of arrivals or of CPU is measured: half a reading interval."""
     return config.reading_interval_s / 2
@@ -119,8 +127,13 @@ def remembered(memory: Memory, seen: Observation, config: Config) -> Memory:
     at_s, window_s, queries = seen.at_s, config.reading_window_s, seen.queries
     alive = {executor.executor_id for executor in seen.executors}
     counted_s = {query.name: at_s if query.counted_s is None else query.counted_s for query in queries}
+    batches = {query.name: kept_batches(memory.batches.get(query.name, ()), query, config) for query in queries}
+    since_s = min((each[0].started_s for each in batches.values() if each), default=at_s) - config.reading_interval_s
+    wanted, taken = (None, None) if seen.cpu is None else (seen.cpu.wanted_s, seen.cpu.taken_s)
     return Memory(
-        batches={query.name: kept_batches(memory.batches.get(query.name, ()), query, config) for query in queries},
+        wanted=counted(memory.wanted, at_s, wanted, since_s),
+        taken=counted(memory.taken, at_s, taken, since_s),
+        batches=batches,
         newest={query.name: sampled(memory.newest.get(query.name, ()), counted_s[query.name], query.newest_rows, least_s(config)) for query in queries},
         cpu=sampled_each(memory.cpu, at_s, {executor.executor_id: executor.cpu_s for executor in seen.executors}, least_s(config)),
         partitions={query.name: partition_samples(memory.partitions.get(query.name, {}), query, counted_s[query.name], window_s) for query in queries},
@@ -161,7 +174,7 @@ def read_query(query: QueryFacts, memory: Memory, window: Window | None, config:
         since_commit_s=at_s - last.committed_s if last else None, uptime_s=0.0 if query.started_s is None else at_s - query.started_s,
         arrival_rows_per_s=arrival, throughput_rows_per_s=flow.throughput_rows_per_s, lag_rows=flow.lag_rows,
         lag_s=lag_seconds(flow.lag_rows, arrival, query.oldest_waiting_s), excess_lag_rows=flow.excess_lag_rows, latency=flow.latency,
-        clock_skew_s=flow.clock_skew_s, batch=batch_parts(window), busyness=flow.busyness,
+        clock_skew_s=flow.clock_skew_s, batch=batch_parts(window, memory), busyness=flow.busyness,
         stages=stage_readings(window, None if query.is_real_time else slots) if window and window.length_s > 0 else (),
         state_rows=last.state_rows if last else None, state_memory_bytes=last.state_memory_bytes if last else None, failures=query.failures,
         unable={**NOT_YET, **query.unable}, in_batch_rows=query.in_batch_rows,
@@ -170,8 +183,8 @@ def read_query(query: QueryFacts, memory: Memory, window: Window | None, config:
     )  # fmt: skip
 
 
-def batch_parts(window: Window | None) -> BatchParts | None:
-    """Durations of the window's average batch."""
+def batch_parts(window: Window | None, memory: Memory) -> BatchParts | None:
+    """Return the average batch of the window."""
     if window is None or not window.batches:
         return None
     parts: dict[str, float] = defaultdict(float)
@@ -179,7 +192,22 @@ def batch_parts(window: Window | None) -> BatchParts | None:
         for name, seconds in batch.parts_s.items():
             parts[name] += seconds / len(window.batches)
     count = len(window.batches)
-    return BatchParts(total_s=sum(batch.duration_s for batch in window.batches) / count, rows=window.rows / count, parts_s=dict(parts))
+    shares = [taken_share(memory.wanted, memory.taken, batch.started_s, batch.committed_s) for batch in window.batches]
+    took_s, known = sum(batch.duration_s for batch in window.batches), [share for share in shares if share is not None]
+    each = [(batch.rows, batch.duration_s, share or 0.0) for batch, share in zip(window.batches, shares, strict=True)]
+    taken = sum(took * share for _, took, share in each) / took_s if known and took_s > 0 else None
+    return BatchParts(total_s=took_s / count, rows=window.rows / count, taken=taken, each=tuple(each[-MOST_EACH:]), parts_s=dict(parts))
+
+
+def taken_share(wanted: Samples, taken: Samples, from_s: float, end_s: float) -> float | None:
+    """Return the share of the CPU time wanted that others took in a span; None where that is not known.
+
+    >>> wanted, taken = ((0.0, 0.0), (10.0, 10.0), (20.0, 20.0)), ((0.0, 0.0), (10.0, 0.0), (20.0, 8.0))
+    >>> taken_share(wanted, taken, 10.0, 20.0), taken_share(wanted, taken, 5.0, 15.0), taken_share((), (), 0.0, 5.0)
+    (0.8, 0.4, None)
+    """
+    of_all = grown(wanted, from_s, end_s)
+    return None if of_all <= 0 else min(MOST_TAKEN, grown(taken, from_s, end_s) / of_all)
 
 
 def partition_readings(partitions: Iterable[PartitionFact], newest: Mapping[str, Samples], window_s: float) -> tuple[PartitionReading, ...]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from penstock.core.monitor.facts import BatchFact
 
 
@@ -64,6 +66,20 @@ def sampled(earlier: Samples, at_s: float, count: float | None, least_s: float) 
         if at_s - then_s >= least_s:
             newest_old = place
     return (*[sample for sample in earlier[newest_old:] if at_s > sample[0]], (at_s, count))
+
+
+def counted(earlier: Samples, at_s: float, count: float | None, since_s: float) -> Samples:
+    """Return all samples of a counter since a time, with one more; none if the counter is unknown or has restarted."""
+    if count is None:
+        return ()
+    known = earlier if earlier and count >= earlier[-1][1] else ()
+    return (*[sample for sample in known if since_s <= sample[0] < at_s], (at_s, count))
+
+
+def grown(samples: Samples, from_s: float, end_s: float) -> float:
+    """Return by how much a counter grew in a span, evenly between its samples; 0 outside of them."""
+    times, counts = [sample[0] for sample in samples], [sample[1] for sample in samples]
+    return float(np.interp(end_s, times, counts) - np.interp(from_s, times, counts)) if samples else 0.0
 
 
 def sampled_each(earlier: Mapping[str, Samples], at_s: float, counts: Mapping[str, float | None], least_s: float) -> dict[str, Samples]:

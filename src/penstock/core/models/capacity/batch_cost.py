@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from penstock.core.domain.cadence import Cadence
-from penstock.core.models.arrays import Floats
+from penstock.core.models.arrays import Floats, Ints
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, waves
 from penstock.core.models.capacity.cost_change import IN_A_ROW, CostChange, cost_change, surprise
 from penstock.core.models.capacity.duration_fit import DurationFit, fit_durations
@@ -26,6 +26,8 @@ MOST_BATCHES = 600
 """Batches kept in all; the newest win."""
 MOST_ALIKE = 40
 """Batches kept with equal executors and size (within a factor of sqrt(2)): a steady hour must not push out the sizes that separate overhead from cost."""
+LITTLE = 0.05
+"""A batch of which others took more does not show a change of the cost."""
 HALF_LIFE_S = 3600.0
 """A batch this old counts half."""
 APART = 1.25
@@ -86,19 +88,17 @@ class BatchCost:
 
     def learn(self, seen: Sequence[BatchMeasured]) -> Self:
         """Learn batches in the order of time; what was learnt before a change of the cost is moved to the new cost."""
-        cost = self
-        for batch in seen:
-            if batch.rows > 0 and not batch.warming:
-                cost = cost._with(batch)
-        return cost
-
-    def _with(self, batch: BatchMeasured) -> Self:
+        new = tuple(each for each in seen if each.rows > 0 and not each.warming)
+        if not new:
+            return self
         laws, surprises = self.laws(), self.surprises
-        if isinstance(laws, LikelyLaws) and batch.tasks in (None, self.partitions):
-            surprises = (*surprises, surprise(laws, batch, max(each.rows for each in self.batches)))[-IN_A_ROW:]
-        known = newest_of_each((*self.batches, batch), BatchMeasured.kind, MOST_ALIKE)[-MOST_BATCHES:]
+        if isinstance(laws, LikelyLaws):
+            most = max(each.rows for each in self.batches)
+            telling = [each for each in new if each.tasks in (None, self.partitions) and each.taken <= LITTLE]
+            surprises = (*surprises, *(surprise(laws, each, most) for each in telling))[-IN_A_ROW:]
+        known = newest_of_each((*self.batches, *new), BatchMeasured.kind, MOST_ALIKE)[-MOST_BATCHES:]
         cost = replace(self, batches=known, surprises=surprises)
-        return cost._changed(laws, batch.at_s) if isinstance(laws, LikelyLaws) else cost
+        return cost._changed(laws, new[-1].at_s) if isinstance(laws, LikelyLaws) else cost
 
     def _changed(self, laws: LikelyLaws, at_s: float) -> Self:
         """Return the cost after a change that the newest batches show: durations of before become what they would be now."""
@@ -119,6 +119,15 @@ class BatchCost:
         """Return the rows/s at which batches take the longest time allowed, under the limit of rows a batch if there is one."""
         laws = self.laws()
         return laws if isinstance(laws, NotReady) else capacities_by_laws(laws, [executors], cadence).each()[0]
+
+    def busiest_share(self, executor_counts: Ints) -> Floats:
+        """Return the utilisation of the executor with the most tasks while tasks run: ceil(P/s) of them over its cores and all waves.
+
+        >>> BatchCost(partitions=12, cores_per_executor=2).busiest_share(np.array([6, 5])).tolist()
+        [1.0, 0.75]
+        """
+        rounds = waves(self.partitions, executor_counts * self.cores_per_executor)
+        return np.asarray(waves(self.partitions, executor_counts) / (rounds * self.cores_per_executor))
 
     def laws(self) -> LikelyLaws | NotReady:
         """Return the fitted law, with others drawn from the uncertainty of the fit."""

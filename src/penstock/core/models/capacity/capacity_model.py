@@ -1,6 +1,7 @@
 """The capacity of a job: two models learn every turn, the more certain one answers, and what was seen sets a lower bound."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Self
@@ -10,20 +11,27 @@ import numpy as np
 from penstock.core.domain.cadence import Cadence
 from penstock.core.models.arrays import Flags, Floats, Ints
 from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, busy_share, capacities_by_laws, waves
+from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, capacities_by_laws, waves
 from penstock.core.models.capacity.executor_use import ExecutorUses
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
+from penstock.core.models.once import once
 from penstock.core.models.score import Score
 
 MICRO_BATCH = "micro-batch cost"
 UTILIZATION = "utilisation regression"
-TIMES_SURER = 2.0
-"""The regression replaces the micro-batch cost where its bounds are more than this many times narrower."""
+MOST_SKEW, USUAL_SKEW = 2.5, 1.2
+"""How much longer than the mean task the longest one takes: at most, and where nothing is known."""
+OPEN = 32
+"""Laws that are likely where only their bounds are known."""
 NEWEST = 20
-"""The newest batches, which prove a capacity."""
+"""The newest batches, whose median is where a law of a row's cost alone is anchored."""
 PROVEN_BY = 3
-"""At least this many of them must have been as quick: a single one may have been lucky."""
+"""At least this many alike prove a capacity: a single one may have been lucky."""
+FADES_S = 6 * 3600.0
+"""A proof this old counts half."""
+VAGUE = 3.0
+"""A capacity whose upper bound is more than this many times its lower one is not known."""
 SURE_SHARE = 0.9
 """Lower bound as a share of what is proven: equal batches differ by some percent."""
 
@@ -80,45 +88,51 @@ class CapacityModel:
 
     def capacities(self, executor_counts: Sequence[int], cadence: Cadence) -> Estimates | NotReady:
         """Return the capacity of several numbers of executors, which costs little more than one."""
-        laws = self._laws()
-        regression = self._by_utilization(executor_counts, cadence, laws)
-        if isinstance(laws, NotReady):
-            return regression if isinstance(regression, NotReady) else self._proven(regression, np.array(executor_counts), cadence)
-        cost = capacities_by_laws(laws, executor_counts, cadence)
-        surer = cost if isinstance(regression, NotReady) else cost.or_else(regression, are_overruled(cost, regression))
-        return self._proven(surer, np.array(executor_counts), cadence)
+        asked = np.array(executor_counts)
+        if self.by_batches is None:
+            regression = self.by_utilization.predict_each(executor_counts, np.ones(len(asked)))
+            return regression if isinstance(regression, NotReady) else self._proven(regression, asked, cadence)
+        laws = self.laws()
+        return laws if isinstance(laws, NotReady) else self._proven(capacities_by_laws(laws, executor_counts, cadence), asked, cadence)
+
+    def laws(self) -> LikelyLaws | NotReady:
+        """Return the cost of batches by their durations, as far as the utilisation of the executors allows it."""
+        return _laws_within(self)
 
     def score(self) -> Score | NotReady:
         """Return the error of the cost of micro-batches where it is known, else of the regression."""
-        laws = self._laws()
-        return self.by_utilization.score() if isinstance(laws, NotReady) or self.by_batches is None else self.by_batches.score()
+        known = self.by_batches is not None and not isinstance(self.by_batches.laws(), NotReady)
+        return self.by_batches.score() if known and self.by_batches is not None else self.by_utilization.score()
 
     def choice(self, executors: int, cadence: Cadence) -> CapacityChoice:
-        """Return the more certain model for this many executors, or the only one that is ready, why, and the proven capacity."""
-        surer, least = self._surer(executors, cadence), self._least(np.array([executors]), cadence)
-        by_what = "it has carried" if self.by_batches is None else "the batches prove"
-        return surer if least is None else replace(surer, why=f"{surer.why}; {by_what} at least {least[0]:,.0f} rows/s")
-
-    def _surer(self, executors: int, cadence: Cadence) -> CapacityChoice:
-        laws = self._laws()
-        if isinstance(laws, NotReady):
-            return CapacityChoice(model=UTILIZATION, why=f"no micro-batch cost: {laws.why}")
-        regression = self._by_utilization([executors], cadence, laws)
-        if isinstance(regression, NotReady):
-            return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
-        return choose_capacity_model(capacities_by_laws(laws, [executors], cadence), regression)
+        """Return which model answers for this many executors, why, and the proven capacity."""
+        asked = np.array([executors])
+        least, answers = self._least(asked, cadence), self.capacities([executors], cadence)
+        if self.by_batches is None:
+            model, why, by_what = UTILIZATION, "the query has no batches", "it has carried"
+        else:
+            alone = self.by_batches.laws()
+            why = f"by utilisation alone, {alone.why}" if isinstance(alone, NotReady) else "by durations and utilisation"
+            model, by_what = MICRO_BATCH, "the batches prove"
+        if not isinstance(answers, NotReady):
+            open_ = self.by_batches is not None and bool(are_vague(answers)[0])
+            said = f"not known, from {answers.low[0]:,.0f} to {answers.high[0]:,.0f} rows/s: what is proven counts" if open_ else _words(answers)
+            why = f"{why}: {said}"
+        return CapacityChoice(model=model, why=why if least is None else f"{why}; {by_what} at least {least[0]:,.0f} rows/s")
 
     def _proven(self, answers: Estimates, executor_counts: Ints, cadence: Cadence) -> Estimates:
         """Raise the answers to what is proven; a line through few utilisations may be lower.
 
         Without batches, fewer executors are credited with the throughput that each of more executors had: else only the present number would be known of a
-        job that is nearly idle.
+        job that is nearly idle. With them, an answer whose bounds are too far apart is not known: what is proven takes its place, if anything.
         """
         least = self._least(executor_counts, cadence)
-        if least is None:
-            return answers
-        known = at_least(answers, least)
-        return known if self.by_batches is not None else surely(known, carried_by_share(self.by_utilization.carried(), executor_counts))
+        known = answers if least is None else at_least(answers, least)
+        if self.by_batches is None:
+            return known if least is None else surely(known, carried_by_share(self.by_utilization.carried(), executor_counts))
+        nothing, vague = np.zeros(len(executor_counts)), are_vague(known)
+        proven = nothing if least is None else least
+        return replace(known, value=np.where(vague, proven, known.value), low=np.where(vague, SURE_SHARE * proven, known.low))
 
     def _least(self, executor_counts: Ints, cadence: Cadence) -> Floats | None:
         """Rows/s proven by the newest batches, or without them by the throughput seen with as many executors or fewer; None without proof."""
@@ -128,51 +142,57 @@ class CapacityModel:
         proven = proven_by(self.by_batches, cadence)
         return proven.rates(executor_counts, cadence) if proven else None
 
-    def _laws(self) -> LikelyLaws | NotReady:
-        laws = self.by_batches.laws() if self.by_batches else NotReady(why="the query has no batches")
-        return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
 
-    def _by_utilization(self, executor_counts: Sequence[int], cadence: Cadence, laws: LikelyLaws | NotReady) -> Estimates | NotReady:
-        """The regression at the utilisation of the longest batch (PAPER-NOTES "Micro-batch capacity"), 1 if unknown, under the limit of rows.
+@once(16)
+def _laws_within(model: CapacityModel) -> LikelyLaws | NotReady:
+    """Return the laws of the batches, each moved to the cost of a row that utilisation allows; without a law all such costs are likely.
 
-        With micro-batches, the regression is not used before there are enough batches to check it.
-        """
-        if isinstance(laws, NotReady) and self.by_batches is not None and len(self.by_batches.batches) < FEWEST_BATCHES:
-            return laws
-        if isinstance(laws, NotReady):
-            saturated = self.by_utilization.predict_each(executor_counts, np.ones(len(executor_counts)))
-            return saturated if isinstance(saturated, NotReady) else saturated.times(self._busy_share(cadence))
-        asked = np.array(executor_counts)
-        answers = self.by_utilization.predict_each(executor_counts, laws.best.busiest_at_capacity(cadence, asked))
-        return answers if isinstance(answers, NotReady) else laws.best.limited(answers, asked, cadence.interval_s)
-
-    def _busy_share(self, cadence: Cadence) -> float:
-        """Return the share of the time in which tasks run at capacity, where the overhead is what the newest batches took beyond their rows; else 1."""
-        newest = self.by_batches.batches[-NEWEST:] if self.by_batches is not None else ()
-        saturated = {each: self.by_utilization.predict(executors=each) for each in {batch.executors for batch in newest}}
-        known = [(batch, found.value) for batch in newest if isinstance(found := saturated[batch.executors], Estimate) and found.value > 0]
-        overheads_s = [max(0.0, batch.duration_s - batch.rows / rows_per_s) for batch, rows_per_s in known]
-        return float(busy_share(median(overheads_s), cadence)) if overheads_s else 1.0
-
-
-def choose_capacity_model(by_batches: Estimates, by_utilization: Estimates) -> CapacityChoice:
-    """Choose between one answer of each model: the micro-batch cost, unless the regression is far more certain.
-
-    The micro-batch cost is the physical form and holds beyond what was seen. A capacity is asked for at a utilisation that was not seen yet: a regression may
-    fit every moment that was and still say little about it, which shows in its bounds and not in its fit.
-
-    >>> cost, regression = (Estimates(value=np.array([v]), low=np.array([v - d]), high=np.array([v + d])) for v, d in ((100.0, 10.0), (70.0, 20.0)))
-    >>> choose_capacity_model(cost, regression).why
-    'the micro-batch cost says 100 rows/s, ± 10 %, the utilisation regression 70 rows/s, ± 29 %'
+    Tasks ran for some time for each row, and a batch lasts at least as long as its tasks fill the executors; longer only by skew, up to `MOST_SKEW`. So
+    utilisation bounds the cost of a row where durations leave it open. The median batch stays where it is: what its rows do not take is overhead.
     """
-    overruled = bool(are_overruled(by_batches, by_utilization)[0])
-    said = f"the {MICRO_BATCH} says {_words(by_batches)}, the {UTILIZATION} {_words(by_utilization)}"
-    return CapacityChoice(model=UTILIZATION if overruled else MICRO_BATCH, why=f"{said}: far surer" if overruled else said)
+    cost = model.by_batches
+    assert cost is not None
+    laws = cost.laws()
+    if len(cost.batches) < FEWEST_BATCHES:
+        return laws
+    bounds = row_bounds(model)
+    if bounds is None:
+        return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
+    newest, (low, high) = cost.batches[-NEWEST:], bounds
+    free = BatchLaw(overhead_s=0.0, row_s=1.0, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, limit_rows=cost.limit_rows)
+    loads, took_s = [free.duration_s(batch.rows * batch.skew, batch.executors) for batch in newest], [batch.own_s for batch in newest]
+
+    def at(row_s: float) -> BatchLaw:
+        overhead_s = median(took - row_s * load for took, load in zip(took_s, loads, strict=True))
+        return replace(free, overhead_s=max(0.0, overhead_s), row_s=row_s)
+
+    if isinstance(laws, NotReady):
+        costs = np.geomspace(low, high, OPEN)
+        return LikelyLaws(best=at(float(min(max(low * USUAL_SKEW, low), high))), drawn=tuple(at(float(each)) for each in costs))
+
+    def within(law: BatchLaw) -> BatchLaw:
+        row_s = law.row_s * law.skew
+        return law if low <= row_s <= high else at(min(max(row_s, low), high))
+
+    return replace(laws, best=within(laws.best), drawn=tuple(map(within, laws.drawn)))
 
 
-def are_overruled(by_batches: Estimates, by_utilization: Estimates) -> Flags:
-    """Return where the regression is far more certain than the cost of micro-batches."""
-    return np.asarray(TIMES_SURER * _widths(by_utilization) < _widths(by_batches))
+def row_bounds(model: CapacityModel) -> tuple[float, float] | None:
+    """Return the least and the most seconds that a row takes one core, by the utilisation of the executors; None while that is not known."""
+    cost = model.by_batches
+    assert cost is not None
+    executors = cost.batches[-1].executors
+    busy = model.by_utilization.predict_each([executors], cost.busiest_share(np.array([executors])))
+    if isinstance(busy, NotReady) or busy.low[0] <= 0.0:
+        return None
+    one_s = 1.0 / BatchLaw(overhead_s=0.0, row_s=1.0, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor).row_cost_s(executors)
+    low, high = float(one_s / busy.high[0]), float(MOST_SKEW * one_s / busy.low[0])
+    return (low, high) if 0.0 < low < high < np.inf else None
+
+
+def are_vague(answers: Estimates) -> Flags:
+    """Return where the bounds are so far apart that a capacity is not known."""
+    return np.asarray(answers.high > VAGUE * answers.low)
 
 
 def _widths(answers: Estimates) -> Floats:
@@ -198,19 +218,23 @@ class Proven:
 
 
 def proven_by(cost: BatchCost, cadence: Cadence) -> Proven | None:
-    """Return what the newest batches that were not too long prove; None where there are too few.
+    """Return what batches prove that were alike and not too long: they outlive the newest ones and fade over hours. None where there are too few.
 
     >>> cadence = Cadence(interval_s=2.0, longest_s=2.0)
     >>> proven = proven_by(BatchCost(partitions=12).learn([BatchMeasured(rows=2000, duration_s=1.0, executors=4)] * 3), cadence)
     >>> proven.rates(np.array([2, 4, 6]), cadence).tolist()
     [1000.0, 2000.0, 2000.0]
     """
-    newest = [batch for batch in cost.batches[-NEWEST:] if batch.duration_s <= cadence.longest_s]
-    if len(newest) < PROVEN_BY:
+    alike: dict[Hashable, list[BatchMeasured]] = defaultdict(list)
+    for batch in cost.batches:
+        alike[batch.kind()].append(batch)
+    proofs = [each for each in alike.values() if len(each) >= PROVEN_BY and median(batch.duration_s for batch in each) <= cadence.longest_s]
+    if not proofs:
         return None
-    row_s = sorted(_row_s_without_overhead(batch, cost) for batch in newest)[PROVEN_BY - 1]
+    newest_s = cost.batches[-1].at_s
+    row_s = min(median(_row_s_without_overhead(batch, cost) for batch in each) * 2.0 ** ((newest_s - each[-1].at_s) / FADES_S) for each in proofs)
     law = BatchLaw(overhead_s=0.0, row_s=row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, limit_rows=cost.limit_rows)
-    return Proven(law=law, largest=max(batch.executors for batch in newest))
+    return Proven(law=law, largest=max(batch.executors for each in proofs for batch in each))
 
 
 def _row_s_without_overhead(batch: BatchMeasured, cost: BatchCost) -> float:
