@@ -76,5 +76,5 @@ def learnt() -> Learnt:
         pace=Pace().learn([PaceSeen(share=1 / 3 + number / 99, overloaded=True) for number in range(4)]), profile_mark=7,
         downtimes=Downtimes().learn([DowntimeSeen(kind="rescale_up", downtime_s=20 / 3)]), recoveries={"executor_loss": recoveries()},
         recovery_tables={"executor_loss": recovery_table}, health=health(), time_scale=0.06, learnt_s=1 / 3, batch_ids={"q": 7}, live=("rescale_up",),
-        failures=2, query_failures=1, applied_number=3, failure_number=2, excess_lag_rows=0.1,
+        failures=2, query_failures=1, applied_number=3, failure_number=2, excess_lag_rows=0.1, is_contended=True,
     )  # fmt: skip

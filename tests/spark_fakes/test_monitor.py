@@ -9,6 +9,7 @@ import pytest
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executor_events import CpuKnown, CpuUnknown
+from penstock.core.domain.job_spec import Promises
 from penstock.eventlog.lines import wall_s
 from penstock.runtime.fakes import EPOCH_S, FakeClock
 from penstock.spark.monitor import SparkMonitor
@@ -24,14 +25,14 @@ def monitor_of(executors: list[dict[str, Any]], clock: FakeClock, cpu: Any, emit
     store: Any = SimpleNamespace(executors=lambda: executors)
     pool: Any = SimpleNamespace(requested=len(executors), dismissed=set(), unable={})
     return SparkMonitor(
-        store=store, pool=pool, queries=[], config=Config(), clock=clock, cpu=cpu, default_partitions=lambda: 4, emit=emit,
+        store=store, pool=pool, queries=[], config=Config(), promises=Promises(), clock=clock, cpu=cpu, default_partitions=lambda: 4, emit=emit,
         disturbed_s=lambda: None, redact=str, heartbeat_s=1.0,
     )  # fmt: skip
 
 
 def no_cpu() -> SimpleNamespace:
     """Knows the CPU of no executor."""
-    return SimpleNamespace(problem=None, cores=lambda executor_id, host: None, cpu_s=lambda executor_id, host: None)
+    return SimpleNamespace(problem=None, cores=lambda executor_id, host: None, cpu_s=lambda executor_id, host: None, wanted=lambda hosts: None)
 
 
 def test_each_change_of_what_is_wrong_is_one_event() -> None:

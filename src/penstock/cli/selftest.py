@@ -92,6 +92,19 @@ def models(
 
 
 @app.command()
+def capacity(
+    jobs: Annotated[int, typer.Option(min=10, help="The number of random jobs whose capacity is compared with the truth.")] = 500,
+    failures: Annotated[int, typer.Option(min=10, help="The number of random failures whose recovery is compared with the prediction.")] = 200,
+    keep: Annotated[Path | None, typer.Option(help="Store what is measured in this file. An interrupted run goes on from there.", metavar="FILE")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the believed capacity and recovery of simulated jobs with the truth. Exit code 1 if a target is missed."""
+    from penstock.selftest.believed_capacity import measure_believed
+
+    show("capacity", "jobs", lambda progress: measure_believed(jobs, failures, keep, progress), as_json)
+
+
+@app.command()
 def honesty(
     minutes: Annotated[
         float, typer.Option(min=4, help="The length of the run on Spark after a minute of start; without --calibrate-from a run to calibrate comes first.")
@@ -121,6 +134,7 @@ def speed(as_json: JsonOption = False) -> None:
 @app.command()
 def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance.json and acceptance.txt.")] = Path("out")) -> None:
     """Measure every target, and write one JSON file and one table. Exit code 1 if a target is missed or cannot be measured."""
+    from penstock.selftest.believed_capacity import measure_believed
     from penstock.selftest.ceiling import measure_ceiling
     from penstock.selftest.feeder_speed import measure_feeder
     from penstock.selftest.honesty import measure_honesty
@@ -131,6 +145,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance
 
     measures: dict[str, Measure] = {
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, out / "models.jsonl", progress),
+        "capacity": lambda progress: measure_believed(500, 200, None, progress),
         "speed": measure_speed,
         "honesty": lambda progress: measure_honesty(8.0, None, out / "honesty", progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),

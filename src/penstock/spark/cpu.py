@@ -2,10 +2,13 @@
 
 import os
 import socket
+from collections.abc import Mapping
 
 import psutil
 
 from penstock.core.domain.job_spec import JobSpec
+from penstock.core.monitor.facts import CpuWanted
+from penstock.spark.contention import ContentionMeter
 from penstock.spark.graphite import GraphiteCpu, graphite_settings
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.session import given_settings
@@ -40,6 +43,14 @@ class ExecutorProcesses:
                 found[line[line.index("--executor-id") + 1]] = process
         return found
 
+    def tree(self, executor_id: str) -> list[int]:
+        """Return the ids of its processes; none if it is not found here."""
+        process = self.process(executor_id)
+        try:
+            return [] if process is None else [process.pid, *(child.pid for child in process.children(recursive=True))]
+        except psutil.Error:
+            return []
+
     def cpu_s(self, executor_id: str) -> float | None:
         """Return the CPU seconds of its process tree; None if they cannot be read here."""
         process = self.process(executor_id)
@@ -62,6 +73,14 @@ class MeasuredCpu:
         self._processes = processes
         self._reported = reported
         self._asked = asked
+        self._contention = ContentionMeter()
+
+    def wanted(self, hosts: Mapping[str, str]) -> CpuWanted | None:
+        """Return what the driver and these executors, by their hosts, wanted of this machine's CPU and others took; None if one is on another machine."""
+        if not hosts or not all(map(self._processes.is_here, hosts.values())):
+            return None
+        trees = [pid for each in hosts for pid in self._processes.tree(each)]
+        return self._contention.look([*trees, *(child.pid for child in psutil.Process().children(recursive=True)), os.getpid()]) if trees else None
 
     @property
     def problem(self) -> str | None:

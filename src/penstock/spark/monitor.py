@@ -73,6 +73,7 @@ class SparkMonitor:
             executors=executors,
             queries=queries,
             executors_lost=self._seen.lost,
+            cpu=self._cpu.wanted({each.executor_id: each.host for each in executors}),
             unable=self._pool.unable,
         )
         self._memory, reading = observe(self._memory, seen, self._config, self._promises)

@@ -7,6 +7,7 @@ from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.learn import batch_measured, cost_of, executor_uses, profile_row
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.events.query_events import CostChanged, CpuTaken
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
@@ -218,3 +219,23 @@ def test_one_executor_that_is_not_known_hides_them_all(missing: str) -> None:
     executors: tuple[ExecutorReading, ...] = (replace(reading.executors[0], **{missing: None}), *reading.executors[1:])  # type: ignore[arg-type]
     assert executor_uses(replace(reading, executors=executors), Autopilot()) is None
     assert executor_uses(replace(reading, executors=()), Autopilot()) is None
+
+
+def test_a_changed_cost_and_a_busy_machine_are_each_said_once() -> None:
+    analysed = learnt_from(turns=60)
+
+    def said(numbers: range, taken: float, slower: float = 1.0) -> list[str]:
+        analysed.events = []
+        for number in numbers:
+            reading = batched(number, 4, 700.0 + 400.0 * math.sin(number / 3))
+            (query,) = reading.queries
+            assert query.batch is not None
+            rows = (query.throughput_rows_per_s or 0.0) * INTERVAL_S
+            parts = replace(query.batch, total_s=query.batch.total_s * slower / (1.0 - taken), rows=rows, taken=taken)
+            analysed.turn(reading=replace(reading, queries=(replace(query, batch=parts),)))
+        return [event.words() for event in analysed.events if isinstance(event, (CostChanged, CpuTaken))]
+
+    assert said(range(60, 70), 0.5) == ["others take 50% of the CPU time that the job wants: that is left out of the cost of its batches"]
+    quiet, *changed = said(range(70, 84), 0.0, slower=1.6)
+    assert quiet == "others leave the CPU to the job again"
+    assert 1 <= len(changed) <= 2 and all(" of q" in words for words in changed)

@@ -8,7 +8,7 @@ from penstock.core.analyze.disturbances import Failure, failure_in, followed, is
 from penstock.core.analyze.fits import ask_fit, take_fits
 from penstock.core.analyze.forecasts import current_forecast, forecast_due
 from penstock.core.analyze.grading import grade, unseen_s
-from penstock.core.analyze.learn import learn, prepared
+from penstock.core.analyze.learn import cost_events, learn, prepared
 from penstock.core.analyze.predictions import caused_by, with_failure
 from penstock.core.analyze.targets import watch_targets
 from penstock.core.domain.disturbance import UNANNOUNCED
@@ -45,6 +45,7 @@ class Taken:
     measured: tuple[RecoveryMeasured, ...] = ()
     failure: Failure | None = None
     lag_before_rows: float = 0.0
+    events: tuple[Event, ...] = ()
 
 
 def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset[Need], *, decides: bool) -> Analyzed:
@@ -61,6 +62,7 @@ def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset
         taken = Taken(knowledge=knowledge)
         if inputs.reading is not None:
             taken = read(knowledge, inputs.reading, terms, needs)
+            events += taken.events
     teaches = bool(needs) and any(each.kind != UNANNOUNCED for each in taken.measured)
     knowledge, seen = taken.knowledge, None
     if knowledge.last is not None and (decides or due or teaches or (needs and taken.failure is not None)):
@@ -95,10 +97,13 @@ def read(knowledge: Knowledge, reading: Reading, terms: Terms, needs: frozenset[
         return Taken(knowledge=knowledge)
     learnt, measured = followed(knowing_failure(learnt, reading, failure, unseen_s(terms)), reading, terms.config.reading_window_s)
     schedule = knowledge.schedule
+    events: list[Event] = []
     if needs:
-        learnt, schedule = learn(learnt, reading, terms, needs, schedule.decided_s), schedule.with_arrivals(reading)
+        known, learnt = learnt, learn(learnt, reading, terms, needs, schedule.decided_s)
+        learnt, events = cost_events(known, learnt, reading)
+        schedule = schedule.with_arrivals(reading)
     knowledge = replace(knowledge, learnt=learnt, schedule=schedule)
-    return Taken(knowledge=knowledge, measured=measured, failure=failure, lag_before_rows=lag_before_rows)
+    return Taken(knowledge=knowledge, measured=measured, failure=failure, lag_before_rows=lag_before_rows, events=tuple(events))
 
 
 def assessed(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need], *, decides: bool) -> tuple[Knowledge, Assessment]:

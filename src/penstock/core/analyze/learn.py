@@ -7,6 +7,8 @@ from penstock.core.analyze.assess import downtimes_of, priors_of, tells_work
 from penstock.core.analyze.forecasts import ROUNDING_S
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.disturbance import UNANNOUNCED
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.query_events import CostChanged, CpuTaken
 from penstock.core.domain.job_spec import PROMISED_SHARE
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import IN_TASKS, BatchParts, QueryReading, Reading
@@ -98,6 +100,26 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt
     if uses is not None:
         capacity = capacity.learn([CapacitySeen(uses=uses)])
     return replace(learnt, capacity=capacity, batches=batches, batch_ids=ids)
+
+
+MUCH, LITTLE = 0.2, 0.1
+"""Others take much of the CPU from this share on, until they take no more than the other."""
+
+
+def cost_events(before: Learnt, after: Learnt, reading: Reading) -> tuple[Learnt, list[Event]]:
+    """Return what has changed of the cost of batches: the overhead, the cost of a row, or the time that others take."""
+    events: list[Event] = []
+    for name, model in after.batches.items():
+        change, known = model.cost.change, before.batches.get(name)
+        if change is not None and (known is None or known.cost.change != change):
+            events.append(CostChanged(at_s=reading.at_s, query=name, part=change.part, before_s=change.before_s, after_s=change.after_s))
+    shares = [query.batch.taken for query in reading.active if query.batch is not None and query.batch.taken is not None]
+    if not shares:
+        return after, events
+    contended = max(shares) > (LITTLE if after.is_contended else MUCH)
+    if contended != after.is_contended:
+        events.append(CpuTaken(at_s=reading.at_s, share=max(shares), taken=contended))
+    return replace(after, is_contended=contended), events
 
 
 WARM_UP_BATCHES = 5

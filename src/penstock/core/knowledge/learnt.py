@@ -28,7 +28,7 @@ class Learnt:
     `time_scale` is what the windows of the models were made for (None: not begun), `learnt_s` when they last learnt, `batch_ids` the newest batch learnt
     of each query, `live` the rescales that were seen to go on without a stop, `failures` how many were known, `query_failures` those of queries among
     them, `applied_number` the newest instruction that `health` knows of, `failure_number` counts failures over all runs,
-    `excess_lag_rows` that of the newest reading.
+    `excess_lag_rows` that of the newest reading, `is_contended` whether others take much of the CPU.
     """
 
     load: LoadForecast = field(default_factory=LoadForecast)
@@ -53,6 +53,7 @@ class Learnt:
     applied_number: int = 0
     failure_number: int = 0
     excess_lag_rows: float = 0.0
+    is_contended: bool = False
 
     def is_warming(self, reading: Reading) -> bool:
         """Return whether the last disturbance is so recent that executors may still be slow."""

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from penstock.core.models.arrays import Flags, Floats, Ints
+from penstock.core.models.arrays import Floats, Ints
 
 COVERAGE = 0.8
 """The truth lies between `low` and `high` in four of five cases."""
@@ -93,20 +93,6 @@ class Estimates:
     def at(self, places: Ints) -> Estimates:
         """Return the estimates at these places, each as often as it is named."""
         return Estimates(value=self.value[places], low=self.low[places], high=self.high[places])
-
-    def or_else(self, others: Estimates, where: Flags) -> Estimates:
-        """Return these, and the others where `where` is true."""
-        return Estimates(
-            value=np.where(where, others.value, self.value), low=np.where(where, others.low, self.low), high=np.where(where, others.high, self.high)
-        )
-
-    def at_most(self, most: Floats) -> Estimates:
-        """Cap the values and the bounds.
-
-        >>> Estimates(value=np.array([3.0]), low=np.array([2.5]), high=np.array([4.0])).at_most(np.array([3.5])).each()
-        [Estimate(value=3.0, low=2.5, high=3.5)]
-        """
-        return Estimates(value=np.minimum(self.value, most), low=np.minimum(self.low, most), high=np.minimum(self.high, most))
 
 
 LARGEST_EXPONENT = 700.0

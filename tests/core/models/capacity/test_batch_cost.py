@@ -99,7 +99,7 @@ def test_it_keeps_a_bounded_number_of_batches_whatever_it_sees_and_in_any_batchi
     whole, pieces = EMPTY.learn(seen), EMPTY
     for start in range(0, len(seen), 70):
         pieces = pieces.learn(seen[start : start + 70])
-    assert whole == pieces and len(whole.batches) == MOST_BATCHES
+    assert whole.batches == pieces.batches and len(whole.batches) == MOST_BATCHES
 
 
 def test_empty_batches_and_those_of_the_warm_up_teach_nothing() -> None:
@@ -184,3 +184,10 @@ def test_the_left_out_prediction_does_not_follow_the_row_that_was_left_out() -> 
 def test_even_points_have_the_quantiles_of_the_uniform() -> None:
     for column in evenly(64, 3).T:
         assert np.abs(np.sort(column) - (np.arange(64) + 0.5) / 64).max() < 0.06
+
+
+@given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 8))
+def test_the_busiest_executor_is_busy_for_as_long_as_its_tasks_run(executors: int, partitions: int, cores: int) -> None:
+    (share,) = BatchCost(partitions=partitions, cores_per_executor=cores).busiest_share(np.array([executors])).tolist()
+    rounds = -(-partitions // (executors * cores))
+    assert share == pytest.approx(-(-partitions // executors) / (rounds * cores)) and 0 < share <= 1

@@ -11,7 +11,6 @@ from penstock.core.domain.cadence import Cadence, cadence_of
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import MARGIN, BatchLaw, LawColumns, LikelyLaws, capacities_by_laws, least_alike, waves
-from penstock.core.models.estimate import Estimates
 
 FREE_LAWS = st.builds(
     BatchLaw, overhead_s=st.floats(0.01, 5.0), row_s=st.floats(1e-6, 1e-2), partitions=st.integers(1, 60), cores_per_executor=st.integers(1, 8),
@@ -91,14 +90,6 @@ def test_the_capacity_is_that_of_the_longest_batch_allowed_under_the_limit(
     assert law.capacity_rows_per_s(1, Cadence(interval_s=interval_s, longest_s=longest_s)) == pytest.approx(capacity)
 
 
-@given(FREE_LAWS, EXECUTORS, st.floats(6.0, 60.0))
-def test_the_busiest_executor_at_saturation_is_busy_as_long_as_its_tasks_run(law: BatchLaw, executors: int, interval_s: float) -> None:
-    (busiest,) = law.busiest_at_capacity(filling(interval_s), np.array([executors])).tolist()
-    rows = law.capacity_rows_per_s(executors, filling(interval_s)) * interval_s
-    task_s = rows / law.partitions * law.row_s * law.skew
-    assert busiest == pytest.approx(-(-law.partitions // executors) * task_s / (law.cores_per_executor * interval_s))
-
-
 def test_an_infinite_answer_of_some_likely_laws_is_an_infinite_bound() -> None:
     laws = [BatchLaw(overhead_s=1.0, row_s=each, partitions=1) for each in (0.0, 0.0, 1.0, 2.0, 4.0)]
     answer = LikelyLaws(best=laws[2], drawn=tuple(laws)).estimate(lambda law: law.capacity_rows_per_s(1, filling(2.0)))
@@ -118,14 +109,6 @@ def test_many_numbers_of_executors_are_estimated_as_each_would_be(best: BatchLaw
     executor_counts = [1, 2, 3, 7, 20, 60]
     one_by_one = [laws.estimate(lambda law, executors=executors: law.capacity_rows_per_s(executors, filling(interval_s))) for executors in executor_counts]  # type: ignore[misc]
     assert capacities_by_laws(laws, executor_counts, filling(interval_s)).each() == one_by_one
-
-
-@given(LAWS, st.floats(0.5, 20.0))
-def test_a_limit_of_rows_caps_the_capacities_of_any_model(law: BatchLaw, interval_s: float) -> None:
-    asked = np.array([1, 2, 3, 7, 20, 60])
-    most = [np.inf if law.limit_rows is None else law.limit_rows / max(interval_s, law.duration_s(law.limit_rows, each)) for each in asked.tolist()]
-    said = law.limited(Estimates(value=np.full(6, 900.0), low=np.full(6, 800.0), high=np.full(6, 1e9)), asked, interval_s)
-    assert [said.value.tolist(), said.high.tolist()] == [[min(900.0, each) for each in most], [min(1e9, each) for each in most]]
 
 
 def test_no_slots_or_a_negative_interval_is_refused() -> None:

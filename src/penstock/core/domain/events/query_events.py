@@ -55,6 +55,34 @@ class QueryGivenUp(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CostChanged(Event):
+    """Batches cost more or less than before: `part` is "overhead" or "row"."""
+
+    query: str
+    part: str
+    before_s: float
+    after_s: float
+
+    def words(self) -> str:
+        if self.part == "overhead":
+            return f"the overhead of a batch of {self.query} went from {self.before_s:.2g} s to {self.after_s:.2g} s"
+        return f"a row of {self.query} costs {self.after_s / self.before_s:.2g} times what it did"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuTaken(Event):
+    """Other programs take CPU time from the job, or do not any more."""
+
+    share: float
+    taken: bool
+
+    def words(self) -> str:
+        if self.taken:
+            return f"others take {self.share:.0%} of the CPU time that the job wants: that is left out of the cost of its batches"
+        return "others leave the CPU to the job again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryUnwatched(Event):
     """The supervisor failed to check or restart a query, and retries."""
 

@@ -70,20 +70,6 @@ class BatchLaw:
         """
         return float(busy_share(self.overhead_s, cadence))
 
-    def busiest_at_capacity(self, cadence: Cadence, executor_counts: Ints) -> Floats:
-        """Return that share for the executor with the most tasks, ceil(P/s) of them over its cores and all waves: a regression on it extrapolates to this.
-
-        >>> law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12, cores_per_executor=2)
-        >>> law.busiest_at_capacity(Cadence(interval_s=2.0, longest_s=5.0), np.array([6, 5])).round(3).tolist()
-        [0.9, 0.675]
-        """
-        tasks = waves(self.partitions, executor_counts)
-        return np.asarray(self.utilization_at_capacity(cadence) * tasks / (self.waves(executor_counts) * self.cores_per_executor))
-
-    def limited(self, answers: Estimates, executor_counts: Ints, interval_s: float) -> Estimates:
-        """Return capacities no higher than the limit of rows a batch allows."""
-        return answers if self.limit_rows is None else answers.at_most(LawColumns.of([self]).limits(executor_counts, interval_s)[0])
-
 
 def busy_share(overhead_s: Number, cadence: Cadence) -> Number:
     """Return the share of the time in which tasks run when batches take T*, the longest time allowed: (T* - a)/max(i,T*).
@@ -251,9 +237,3 @@ def capacities_by_laws(laws: LikelyLaws, executor_counts: Sequence[int], cadence
     """
     some, which = alike(laws.best, executor_counts)
     return likely_estimates(LawColumns.of((laws.best, *laws.drawn)).rates(some, cadence)).at(which)
-
-
-def saturated_by_laws(laws: LikelyLaws, executor_counts: Sequence[int], interval_s: float) -> Estimates:
-    """Return the saturated throughput with each number of executors in rows/s."""
-    some, which = alike(laws.best, executor_counts)
-    return likely_estimates(LawColumns.of((laws.best, *laws.drawn)).saturated(some, interval_s)).at(which)

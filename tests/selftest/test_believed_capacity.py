@@ -1,0 +1,42 @@
+import pytest
+
+from penstock.core.domain.fault import FaultKind
+from penstock.selftest.believed_capacity import Believed, Recovering, believed_of, capacities, measure_believed, recoveries
+from penstock.selftest.worlds.random_jobs import random_job
+
+
+def test_the_capacity_of_random_jobs_and_their_recoveries_are_believed_as_they_are() -> None:
+    """A few of those that `penstock selftest capacity` measures."""
+    progress: list[float] = []
+    found = measure_believed(20, 10, None, lambda done, total: progress.append(done / total))
+    errors = {each.what: each for each in found.measured}
+    assert all(errors[f"capacity of {which} executors: median error"].found < 0.15 for which in ("present", "unseen"))
+    assert errors["recovery of micro-batches: median error"].found < 0.5 and progress[-1] == 1.0
+
+
+def test_a_seed_is_a_job_and_its_load_stays_below_its_capacity() -> None:
+    jobs = [random_job(seed) for seed in range(50)]
+    assert jobs[7].settings == random_job(7).settings != jobs[8].settings
+    assert all(max(job.load.rate_rows_per_s) < job.settings.law.capacity_rows_per_s(job.executors, job.cadence) for job in jobs)
+    assert {bool(job.settings.contention) for job in jobs} == {bool(job.settings.drift_per_hour) for job in jobs} == {True, False}
+
+
+def test_what_is_not_known_is_counted_and_no_error() -> None:
+    known = Believed(present=True, truth=100.0, value=110.0, low=90.0, high=120.0)
+    median, most, covered = capacities([known, known, Believed(present=True, truth=100.0)], "present", 0.15, 0.35)
+    assert median.found == pytest.approx(0.1) == most.found and covered.found == 1.0 and median.beside == "2 of 3 are known"
+
+
+def test_recoveries_that_are_over_with_the_next_batch_are_named() -> None:
+    kinds: tuple[FaultKind, ...] = ("kill", "restart")
+    short, long = (Recovering(kind=kind, predicted_s=10.0, measured_s=took_s, cycle_s=10.0) for kind, took_s in zip(kinds, (5.0, 100.0), strict=True))
+    found, *of_kinds = recoveries([short, long, Recovering(kind="kill", predicted_s=None, measured_s=3.0, cycle_s=1.0)])
+    assert found.found == pytest.approx(0.95) and "2 of 3 are predicted; 1 are over within 2 of the longest cycles: 1.00" in found.beside
+    assert [each.what for each in of_kinds] == ["recovery, kill: median error", "recovery, restart: median error"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_number_of_executors_is_said_to_carry_less_than_a_smaller_one(seed: int) -> None:
+    by_truth = sorted(believed_of(random_job(seed)), key=lambda each: each.truth)
+    values = [each.value for each in by_truth if each.value is not None]
+    assert values == sorted(values)
