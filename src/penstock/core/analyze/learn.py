@@ -102,7 +102,7 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt
     return replace(learnt, capacity=capacity, batches=batches, batch_ids=ids)
 
 
-MUCH, LITTLE = 0.2, 0.1
+MUCH, LITTLE = 0.3, 0.15
 """Others take much of the CPU from this share on, until they take no more than the other."""
 
 
