@@ -1,14 +1,18 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from penstock.core.domain.fault import FaultKind
-from penstock.selftest.believed_capacity import Believed, Recovering, believed_of, capacities, measure_believed, recoveries
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.selftest.believed_capacity import Believed, Recovering, believed_of, capacities, measure_believed, recoveries, watched
 from penstock.selftest.worlds.random_jobs import random_job
 
 
 def test_the_capacity_of_random_jobs_and_their_recoveries_are_believed_as_they_are() -> None:
     """A few of those that `penstock selftest capacity` measures."""
     progress: list[float] = []
-    found = measure_believed(20, 10, None, lambda done, total: progress.append(done / total))
+    found = measure_believed(10, 4, None, lambda done, total: progress.append(done / total))
     errors = {each.what: each for each in found.measured}
     assert all(errors[f"capacity of {which} executors: median error"].found < 0.15 for which in ("present", "unseen"))
     assert errors["recovery of micro-batches: median error"].found < 0.5 and progress[-1] == 1.0
@@ -40,3 +44,25 @@ def test_no_number_of_executors_is_said_to_carry_less_than_a_smaller_one(seed: i
     by_truth = sorted(believed_of(random_job(seed)), key=lambda each: each.truth)
     values = [each.value for each in by_truth if each.value is not None]
     assert values == sorted(values)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_capacity_is_below_what_is_processed_at_this_moment_while_the_lag_falls(seed: int) -> None:
+    """Over random laws, triggers, noise and contention; the job falls behind first, and then catches up."""
+    job = random_job(seed)
+    times_s, rates = np.array(job.load.time_s), np.array(job.load.rate_rows_per_s)
+    behind = replace(job, load=Arrivals.through(times_s, np.where(times_s < 150.0, 2.5, 0.7) * rates))
+    before, checked = None, 0
+    for reading, assessment in watched(behind):
+        seen = assessment()
+        falls = before is not None and reading.lag_rows is not None and reading.lag_rows < before
+        before, now = reading.lag_rows, reading.throughput_rows_per_s or 0.0
+        known, saturated = seen.capacity(job.executors), seen.saturated(job.executors)
+        if not falls or known is None or saturated is None:
+            continue
+        checked += 1
+        assert saturated >= now * (1 - 1e-9)
+        (query,) = reading.queries
+        if query.batch is not None and query.batch.total_s <= seen.cadence.longest_s:
+            assert known >= now * (1 - 1e-9)
+    assert checked > 3

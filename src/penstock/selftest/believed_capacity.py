@@ -1,8 +1,9 @@
 """Compare what is believed of random simulated jobs with the truth: their capacity after ten minutes, and their recovery from a failure."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.fault import Fault, FaultKind
 from penstock.core.domain.job_spec import Limits
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Need
@@ -102,8 +105,8 @@ def terms_of(job: RandomJob, autopilot: Autopilot) -> Terms:
     return Terms(limits=Limits(max_executors=MOST_EXECUTORS), promises=job.promises, config=Config(reading_interval_s=USUAL_READING_S), autopilot=autopilot)
 
 
-def believed_of(job: RandomJob) -> list[Believed]:
-    """Watch a job to its end, and return what is believed then of its executors, and of half and twice as many."""
+def watched(job: RandomJob) -> Iterator[tuple[Reading, Callable[[], Assessment]]]:
+    """Yield the readings of a job to its end, each with the assessment of its executors and of half and twice as many."""
     terms, clock = terms_of(job, Autopilot(mode="shadow")), SimulatedClock(0.0)
     engine = MicroBatchEngine(job.settings, Load.of(job.load, 0.0), executors=job.executors, seed=job.seed)
     plant = SimulatedPlant(engine, clock, terms.config, terms.promises)
@@ -113,10 +116,14 @@ def believed_of(job: RandomJob) -> list[Believed]:
         clock.wait(USUAL_READING_S)
         reading = plant.read()
         knowledge = analyze(replace(knowledge, last=reading), Inputs(at_s=reading.at_s, reading=reading), terms, NEEDS, decides=False).knowledge
-    counts = (job.executors, *job.unseen)
-    seen = assess(knowledge, None, clock.now_s(), terms, NEEDS, sorted(counts))
-    found = []
-    for executors in counts:
+        yield reading, partial(assess, knowledge, None, clock.now_s(), terms, NEEDS, sorted((job.executors, *job.unseen)))
+
+
+def believed_of(job: RandomJob) -> list[Believed]:
+    """Watch a job to its end, and return what is believed then of its executors, and of half and twice as many."""
+    *_, (_, assessment) = watched(job)
+    seen, found = assessment(), list[Believed]()
+    for executors in (job.executors, *job.unseen):
         truth, known = job.capacity_rows_per_s(executors), seen.capacities.get(executors)
         one = Believed(present=executors == job.executors, truth=truth)
         found.append(one if known is None else replace(one, value=known.value, low=known.low, high=known.high))

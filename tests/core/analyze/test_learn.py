@@ -5,8 +5,10 @@ import pytest
 from laws import filling, latency_by_law_s
 from steady_job import TERMS, Analysed, SteadyJob
 
-from penstock.core.analyze.learn import batch_measured, cost_of, executor_uses, profile_row
+from penstock.core.analyze.grading import capacity_shown
+from penstock.core.analyze.learn import batch_measured, batches_measured, cost_of, executor_uses, profile_row
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.cadence import Cadence, cadence_of
 from penstock.core.domain.events.query_events import CostChanged, CpuTaken
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.profile import ProfileSeen
@@ -145,6 +147,25 @@ def test_a_batch_has_the_rows_of_its_cycle() -> None:
     assert overloaded is not None and overloaded.rows == 18_000.0
 
 
+def test_of_a_query_that_runs_once_a_minute_a_batch_has_the_rows_that_it_took() -> None:
+    """`availableNow` in a loop: batches follow no trigger, and between them nothing runs."""
+    reading = batched(1, 3, 100.0)
+    query = replace(reading.queries[0], trigger=Trigger(kind="available_now"), batch=BatchParts(total_s=4.0, rows=6000.0))
+    measured = batch_measured(query, reading, warming=False)
+    assert measured is not None and (measured.rows, measured.duration_s) == (6000.0, 4.0)
+    assert cadence_of(query.trigger, Promises()) == Cadence(interval_s=0.0, longest_s=10.0, promised=False)
+
+
+def test_batches_that_are_told_one_by_one_are_learnt_once_each() -> None:
+    reading = batched(8, 3, 900.0)
+    query = replace(reading.queries[0], batch=BatchParts(total_s=3.0, rows=3000.0, each=((1000.0, 2.0, 0.0), (3000.0, 3.0, 0.1), (5000.0, 4.0, 0.2))))
+    rows = {known: [each.rows for each in batches_measured(query, reading, known, warming=False)] for known in (None, 2, 6, 7)}
+    assert rows == {None: [1000.0, 3000.0, 5000.0], 2: [1000.0, 3000.0, 5000.0], 6: [3000.0, 5000.0], 7: [5000.0]}
+    assert [each.taken for each in batches_measured(query, reading, 6, warming=False)] == [0.1, 0.2]
+    plain = replace(query, batch=BatchParts(total_s=3.0, rows=3000.0))
+    assert [each.rows for each in batches_measured(plain, reading, 7, warming=False)] == [3000.0]
+
+
 def test_what_is_not_known_measures_nothing() -> None:
     reading = batched(1, 3, 900.0)
     unknown = [replace(reading.queries[0], batch=None), replace(reading.queries[0], throughput_rows_per_s=None)]
@@ -239,3 +260,19 @@ def test_a_changed_cost_and_a_busy_machine_are_each_said_once() -> None:
     quiet, *changed = said(range(70, 84), 0.0, slower=1.6)
     assert quiet == "others leave the CPU to the job again"
     assert 1 <= len(changed) <= 2 and all(" of q" in words for words in changed)
+
+
+@pytest.mark.parametrize("slower", [0.8, 1.0, 1.5])
+def test_batches_show_a_capacity_without_an_overload(slower: float) -> None:
+    """Rows that cost so much more: a prediction of the capacity is graded by any batch that is mostly rows."""
+    analysed = learnt_from()
+    reading = batched(50, 4, 1100.0)
+    (query,) = reading.queries
+    took_s = LAW.overhead_s + slower * (LAW.duration_s(1100.0 * INTERVAL_S, 4) - LAW.overhead_s)
+    shown = replace(reading, queries=(replace(query, batch=BatchParts(total_s=took_s)),))
+    cadence = analysed.seen().cadence
+    assert capacity_shown(analysed.knowledge.learnt.capacity, shown, TERMS) == pytest.approx(LAW.capacity_rows_per_s(4, cadence) / slower, rel=0.03)
+    idle = replace(reading, queries=(replace(query, batch=BatchParts(total_s=1.1, rows=100.0)),))
+    assert capacity_shown(analysed.knowledge.learnt.capacity, idle, TERMS) is None, "that is mostly overhead"
+    busy = replace(reading, queries=(replace(query, batch=BatchParts(total_s=took_s, taken=0.5)),))
+    assert capacity_shown(analysed.knowledge.learnt.capacity, busy, TERMS) is None, "others took half of the time"

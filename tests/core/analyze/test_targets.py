@@ -6,12 +6,14 @@ from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.targets import targets, watch_targets
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.cadence import cadence_of
 from penstock.core.domain.events.autopilot_events import TargetFeasible, TargetInfeasible
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import Estimate
 
 
@@ -41,6 +43,23 @@ def test_a_latency_below_the_trigger_or_of_the_most_executors_cannot_be_kept(see
     assert promised(batched, latency_s=4.0) == {"latency": "latency_below_trigger"}
     slow = replace(batched, latencies={8: Estimate(value=9.0, low=7.0, high=11.0)})
     assert promised(slow, latency_s=6.0) == {"latency": "latency"} and promised(slow, latency_s=8.0) == {}
+
+
+def test_an_overhead_longer_than_the_longest_batch_allowed_is_named_on_strong_evidence(seen: Assessment) -> None:
+    cadence = cadence_of(Trigger(interval_s=1.0), Promises(latency_p95_s=4.0))
+    sure, unsure = (tuple(BatchLaw(overhead_s=each, row_s=0.001, partitions=1) for each in overheads) for overheads in ((2.2, 2.5, 3.0), (1.5, 2.5, 3.0)))
+    late, open_ = (replace(seen, plant="micro_batch", cadence=cadence, batch_laws=LikelyLaws(best=laws[1], drawn=laws)) for laws in (sure, unsure))
+    assert promised(late, latency_s=4.0) == {"latency": "latency_below_overhead"} and promised(open_, latency_s=4.0) == {}
+    words = targets(replace(late, promises=Promises(latency_p95_s=4.0)))["latency"].words()
+    assert words == "4 s are promised, a batch takes 2.5 s without any row"
+
+
+def test_a_load_that_the_job_carries_is_never_said_to_be_out_of_reach(seen: Assessment) -> None:
+    reading = replace(seen.reading, throughput_rows_per_s=10_000.0, arrival_rows_per_s=9900.0)
+    carrying = replace(seen, reading=reading, load_rows_per_s=9900.0)
+    assert promised(carrying) == {}
+    behind = replace(seen, reading=replace(reading, arrival_rows_per_s=11_000.0, excess_lag_rows=9e5), load_rows_per_s=11_000.0, queries=())
+    assert promised(behind) == {"throughput": "peak_above_capacity"}
 
 
 def test_a_target_that_is_out_of_reach_by_turns_is_named_only_when_it_stays_so(seen: Assessment) -> None:

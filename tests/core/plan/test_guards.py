@@ -154,3 +154,22 @@ def test_nothing_scales_down_while_it_is_not_known_what_waits(query: dict[str, A
     assert final.executors == executors and [each.code for each in final.guards] == (["lag_unknown"] if executors == 4 else [])
     assert final.next_after_s == (0.0 if executors == 4 else None), "it looks again at the next reading"
     assert settled(wants(6, 4), on=on, known={"reading": blank_reading(1000.0, queries=(known,))}).executors == 6, "up is another matter"
+
+
+@pytest.mark.parametrize(
+    ("query", "lag_s", "code", "executors"),
+    [
+        pytest.param({"batches": 1, "uptime_s": 20.0}, 3.0, "utilization_above_target", 4, id="the first batch says little"),
+        pytest.param({"batches": 1, "uptime_s": 20.0}, 9.0, "utilization_above_target", 6, id="the promise is at stake"),
+        pytest.param({"batches": 3, "uptime_s": 20.0}, 3.0, "utilization_above_target", 6, id="a few have run"),
+        pytest.param({"batches": 1, "uptime_s": 300.0}, 3.0, "utilization_above_target", 6, id="long batches"),
+        pytest.param({"batches": 1, "uptime_s": 20.0}, 3.0, "smallest_that_holds", 6, id="another reason"),
+    ],
+)
+def test_first_batches_do_not_cause_a_scale_up_by_utilisation(query: dict[str, Any], lag_s: float, code: str, executors: int) -> None:
+    known = QueryReading(name="q", state="running", trigger=Trigger(interval_s=2.0), rate_limit_rows_per_s=None, **query)
+    wanted = replace(wants(6, 4), why=Comparison(code=code, value=1.0, limit=0.7))
+    seen = {"reading": blank_reading(1000.0, queries=(known,), lag_s=lag_s), "promises": Promises(latency_p95_s=8.0), "plant": "micro_batch"}
+    final = settled(wanted, known=seen)
+    assert final.executors == executors and [each.code for each in final.guards] == (["cold"] if executors == 4 else [])
+    assert settled(wanted, on=False, known=seen).executors == 6, "a faithful policy is left alone"

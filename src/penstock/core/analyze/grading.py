@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock.core.analyze.learn import LITTLE, batch_measured
 from penstock.core.domain.decision import Decision, asked_policy
 from penstock.core.domain.events.autopilot_events import Graded
 from penstock.core.domain.events.event import Event
@@ -14,11 +15,16 @@ from penstock.core.knowledge.predicting import AVERAGE
 from penstock.core.knowledge.steering import LAST_ERRORS
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
+from penstock.core.models.capacity.capacity_model import CapacityModel
+from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.series import Series
+from penstock.core.models.usage import cadence_of_job, plant_of
 
 MOST_PENDING = 64
 """Predictions that wait; older ones are given up."""
 RECOVERIES = ("recovery", "recovery_bound", "learnt_recovery")
+TELLING = 0.3
+"""Batches whose rows take less than this share of their time do not show what a row costs."""
 LARGEST_ERROR = 2.0
 """What one of them counts at most: a single odd recovery proves nothing about the rest."""
 
@@ -81,10 +87,28 @@ def _actual(made: Prediction, knowledge: Knowledge, at_s: float, terms: Terms, r
 
 
 def _at_work(made: Prediction, knowledge: Knowledge, terms: Terms, reading: Reading | None) -> float | None:
-    """Return the throughput of a saturated job that runs with the configuration of the prediction."""
-    if reading is None or not _runs(made, reading) or not is_saturated(reading, knowledge, terms):
+    """Return the capacity that a job shows which runs with the configuration of the prediction: its throughput if it is saturated, or by its batches."""
+    if reading is None or not _runs(made, reading):
         return None
-    return reading.throughput_rows_per_s
+    model = knowledge.learnt.capacity
+    if model.by_batches is not None and plant_of(reading) == "micro_batch":
+        return capacity_shown(model, reading, terms)
+    return reading.throughput_rows_per_s if is_saturated(reading, knowledge, terms) else None
+
+
+def capacity_shown(model: CapacityModel, reading: Reading, terms: Terms) -> float | None:
+    """Return the capacity at the cost of a row that the batches of a reading show; None where these are mostly overhead, or others took much of the CPU."""
+    laws = model.laws()
+    measured = [batch_measured(query, reading, warming=False) for query in reading.active]
+    batch = measured[0] if len(measured) == 1 else None
+    if isinstance(laws, NotReady) or batch is None or batch.rows <= 0 or batch.taken > LITTLE:
+        return None
+    overhead_s = laws.best.overhead_s
+    if batch.own_s - overhead_s < TELLING * batch.own_s:
+        return None
+    cadence = cadence_of_job(reading, terms.promises, terms.config.longest_batch_s)
+    shown = replace(laws.best, row_s=laws.best.row_s * (batch.own_s - overhead_s) / (laws.best.row_cost_s(batch.executors) * batch.rows))
+    return shown.capacity_rows_per_s(batch.executors, cadence)
 
 
 def _in_health(made: Prediction, knowledge: Knowledge, reading: Reading | None) -> float | None:

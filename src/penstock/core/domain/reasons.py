@@ -40,6 +40,7 @@ POLICIES_SAY: Mapping[str, str] = {
 }
 GUARDS_SAY: Mapping[str, str] = {
     "calendar": "{value} wanted, the calendar asks for {limit}",
+    "cold": "{value} wanted by utilisation, but fewer than {limit} batches have run since the start",
     "hours": "{value} wanted, changes are not allowed at this hour",
     "ineffective": "{value} wanted, more than {limit} had no effect",
     "lag_unknown": "{value} wanted, but nothing scales down from {limit} before a batch is committed and the lag is known",
@@ -60,6 +61,7 @@ BOTTLENECKS_SAY: Mapping[str, str] = {
     "unknown_bottleneck": "throughput went from {limit} to {value} rows/s; the readings do not show why",
 }
 TARGETS_SAY: Mapping[str, str] = {
+    "latency_below_overhead": "{limit} s are promised, a batch takes {value} s without any row",
     "latency_below_trigger": "{limit} s are promised, the trigger alone is {value} s",
     "peak_above_capacity": "{value} rows/s are forecast, the most executors carry {limit}",
     "recovery_below_downtime": "{limit} s are promised, the downtime alone is {value} s",

@@ -31,7 +31,7 @@ def load_predictions(seen: Assessment, configuration: Configuration) -> Iterator
 
 
 def capacity_prediction(seen: Assessment, capacities: Mapping[int, Estimate], configuration: Configuration) -> tuple[Prediction, ...]:
-    """Return the predicted capacity of a configuration; it can be graded only while the job is saturated."""
+    """Return the predicted capacity of a configuration; it is graded while the job is saturated, in micro-batches by any batch that is mostly rows."""
     known = capacities.get(configuration.executors)
     return () if known is None else (seen.predicted("capacity", known, configuration, expires_s=seen.at_s + seen.lasting_s),)
 

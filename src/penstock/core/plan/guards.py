@@ -97,4 +97,27 @@ def effective_only(seen: Assessment, decision: Decision, guarding: Guarding) -> 
     return moved(decision, min(decision.executors, max(decision.current.executors, blocked_at)), "ineffective", limit=float(blocked_at))
 
 
-SHARED: tuple[Guard, ...] = (slower_down, keep_latency, effective_only)
+FEW = 3
+"""Batches after a start that say little: classes are loaded, Python workers started, code compiled."""
+
+
+def warm_first(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
+    """Do not grow by utilisation before a few batches have run, unless the promised latency is at stake."""
+    if decision.direction != "up" or decision.why.code != "utilization_above_target" or seen.plant == "continuous":
+        return decision
+    cold = any(query.batches < FEW and query.uptime_s < 2 * seen.cadence.cycle_s + guarding.autopilot.scaled(COLD_S) for query in seen.reading.active)
+    return moved(decision, decision.current.executors, "cold", limit=float(FEW)) if cold and not is_at_stake(seen) else decision
+
+
+COLD_S = 60.0
+"""A query that has run for longer than this and two cycles is not cold, however few its batches are."""
+
+
+def is_at_stake(seen: Assessment) -> bool:
+    """Return whether rows wait or take longer than promised."""
+    promised_s, reading = seen.promises.latency_p95_s, seen.reading
+    late_s = max(reading.lag_s or 0.0, reading.latency.p95_s if reading.latency else 0.0)
+    return promised_s is not None and late_s > promised_s
+
+
+SHARED: tuple[Guard, ...] = (slower_down, warm_first, keep_latency, effective_only)

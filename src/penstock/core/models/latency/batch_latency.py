@@ -32,6 +32,8 @@ NOISE, NOISE_WEIGHT = 0.1, 2.0
 HUBER = 1.345
 """Residuals beyond this many standard deviations have a bounded influence."""
 ROUNDS = 10
+SHORTEST_S = 1e-3
+"""The shortest latency: a law without overhead has none at all where batches follow each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +185,8 @@ class BatchLatency:
         return Score(mape=errors[0], constant_mape=errors[1], paper_mape=errors[2], held_out=len(truth))
 
     def _by_law_s(self, laws: Sequence[BatchLaw], rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints) -> Floats:
-        return latencies_by_law_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, executor_counts=executor_counts, quantile=self.quantile)
+        by_law_s = latencies_by_law_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, executor_counts=executor_counts, quantile=self.quantile)
+        return np.maximum(by_law_s, SHORTEST_S)
 
     def _of_one(self, by_law: Estimate, by_rate: tuple[float, float]) -> Estimate:
         return _stretch(self).estimate(combined(by_law.value, (by_law.low, by_law.high), by_rate), of_one=True)
