@@ -74,4 +74,5 @@ def test_executors_of_micro_batches_differ_by_waves(policy: str) -> None:
     engine = MicroBatchSettings(overhead_s=LAW.overhead_s, row_s=LAW.row_s, partitions=LAW.partitions, trigger=Trigger(interval_s=5.0), noise=0.03)
     given = replace(setup(policy, 29_000.0, claims(lambda executors: LAW.capacity_rows_per_s(executors, filling(5.0))), seconds=1500.0), engine=engine)
     lenient = replace(given.terms.autopilot, parameters={"latency_limit_s": 60.0}) if policy == "twres" else given.terms.autopilot
-    assert executor_counts(simulate(replace(given, terms=replace(given.terms, autopilot=lenient)))) == [8]
+    terms = replace(given.terms, autopilot=lenient, promises=Promises(recovery_s=600.0, latency_p95_s=10.0))
+    assert executor_counts(simulate(replace(given, terms=terms))) == [8]

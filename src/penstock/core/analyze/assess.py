@@ -59,7 +59,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
         capacities=as_processed(capacities(learnt.capacity, executors, cadence), reading, cadence) if needs & {"capacity", "regression"} else {},
-        batch_laws=laws if needs & {"capacity", "regression", "stages"} else None,
+        batch_laws=laws if needs & {"capacity", "regression", "stages", "profile"} else None,
         t_max=t_max,
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(cadence.interval_s, batch_s or 0.0)),

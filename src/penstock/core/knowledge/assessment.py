@@ -109,15 +109,13 @@ class Assessment:
         """The share of the time in which tasks run when batches take the longest time allowed; 1 where that is not known."""
         return 1.0 if self.batch_laws is None else self.batch_laws.best.utilization_at_capacity(self.cadence)
 
-    def saturated(self, executors: int) -> float | None:
+    def saturated(self, executors: int, capacity_rows_per_s: float | None = None) -> float | None:
         """Return the throughput in rows/s of a job that is always behind: by the cost of batches, and never less than its capacity or what it does now."""
-        known = self.capacity(executors)
+        known = self.capacity(executors) if capacity_rows_per_s is None else capacity_rows_per_s
         if self.batch_laws is None or known is None:
             return known
-        now = self.reading.throughput_rows_per_s or 0.0
-        return max(
-            known, self.batch_laws.best.saturated_rows_per_s(executors, self.cadence.interval_s), now if executors >= self.reading.executors_running else 0
-        )
+        now = 0.0 if executors < self.reading.executors_running else self.reading.throughput_rows_per_s or 0.0
+        return max(known, now, self.batch_laws.best.saturated_rows_per_s(executors, self.cadence.interval_s))
 
     def peak(self, until_s: float) -> float:
         """Return the largest forecast rate of the next `until_s` seconds, at most to the end of the forecast; the load without a forecast."""

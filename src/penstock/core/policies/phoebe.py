@@ -26,7 +26,7 @@ class Phoebe:
     """Algorithm 1 of the paper, and the wait for an uninterrupted period before it (sec. III-E).
 
     Its symbols: E is `period_s`, R the recovery time by M_R from the largest rate T_max of S_i executors, T_avg the projected rate, L_avg and L_C the latency
-    that M_L expects and whether it is a normal one. M_L is the table of latencies, made from a profile.
+    that M_L expects and whether it is a normal one. M_L is the table of latencies, made from a profile. Micro-batches catch up at their saturated throughput.
     """
 
     name: str = "phoebe"
@@ -51,7 +51,7 @@ class Phoebe:
         known, table, arrivals = seen.t_max.get(configuration.executors), seen.table, seen.arrivals
         if known is None or table is None or arrivals is None:
             return ()
-        recovery_s = self.recovery_s(seen, arrivals, known.value)
+        recovery_s = self.recovery_s(seen, arrivals, seen.saturated(configuration.executors, known.value) or known.value)
         made = capacity_prediction(seen, seen.t_max, configuration) + bound_prediction(seen, failure_of(seen.plant), recovery_s, configuration)
         expected = table.at(configuration.executors, self._projected(seen, arrivals))
         if not expected.valid:
@@ -70,7 +70,7 @@ class Phoebe:
         known = seen.t_max.get(executors)
         if known is None:
             return candidate(executors, Comparison(code="unknown_capacity"))
-        recovery_s = self.recovery_s(seen, arrivals, known.value)
+        recovery_s = self.recovery_s(seen, arrivals, seen.saturated(executors, known.value) or known.value)
         promised_s = seen.promises.recovery_s
         target_s = self.target_recovery_s if promised_s is None else promised_s
         expected = table.at(executors, average)

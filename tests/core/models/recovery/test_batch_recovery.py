@@ -50,11 +50,11 @@ def test_the_worst_case_before_the_fault_is_a_cycle_and_a_batch_also_under_overl
 
 @settings(max_examples=40)
 @given(st.floats(10, 880), st.floats(1, 100), st.floats(0, 100), st.floats(0, 1e5))
-def test_a_longer_downtime_or_more_lag_never_recovers_sooner(rate: float, downtime_s: float, longer_s: float, lag_rows: float) -> None:
+def test_a_longer_downtime_or_more_lag_recovers_at_most_a_trigger_sooner(rate: float, downtime_s: float, longer_s: float, lag_rows: float) -> None:
     arrivals = Arrivals.constant(rate)
     alone = recovery(LAW, arrivals, downtime_s)
-    assert alone <= recovery(LAW, arrivals, downtime_s + longer_s) * (1 + 1e-9)
-    assert alone <= recovery(LAW, arrivals, downtime_s, lag_rows=lag_rows) * (1 + 1e-9)
+    assert alone <= recovery(LAW, arrivals, downtime_s + longer_s) + 10.0, "but for the wait for a trigger"
+    assert alone <= recovery(LAW, arrivals, downtime_s, lag_rows=lag_rows) + 10.0
 
 
 def test_without_arrivals_a_job_is_back_when_it_runs_again_and_at_or_above_the_saturated_throughput_never() -> None:
