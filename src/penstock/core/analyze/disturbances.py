@@ -152,7 +152,7 @@ def last_start_s(seen: Assessment, failed_s: float) -> float:
 
 
 def outage_of(seen: Assessment, executors: int, failed_s: float, kind: DisturbanceKind, lag_rows: float = 0.0) -> BatchOutage:
-    """Return the outage a failure causes, its duration left at 0 for the caller to fill in.
+    """Return the outage a failure causes, without its downtime, which the caller adds.
 
     If the query died, the batch starts again, with the rows that arrived since. Spark retries lost tasks: the batch that is hit has the rows it began
     with and takes longer, by the time it hung until the failure was noticed and by the retry. Rows that came meanwhile are part of the lag, and counted once.

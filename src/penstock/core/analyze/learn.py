@@ -178,7 +178,7 @@ def warm_up_s(reading: Reading, terms: Terms) -> float:
 
 
 def batches_measured(query: QueryReading, reading: Reading, known_id: int | None, *, warming: bool) -> tuple[BatchMeasured, ...]:
-    """Return the batches of the window that are newer than the one of `known_id`; the average batch where they are not told one by one."""
+    """Return the batches of the window that are newer than the one of `known_id`; the average batch where the reading does not list them."""
     average = batch_measured(query, reading, warming=warming)
     if average is None or query.batch is None or query.batch_id is None:
         return ()

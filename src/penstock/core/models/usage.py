@@ -120,13 +120,11 @@ def most_rows(query: QueryReading) -> float:
     return excess if limit is None else min(excess, rows_per_batch(query.trigger, limit))
 
 
-def cadence_of_query(query: QueryReading, promises: Promises, longest_batch_s: float) -> Cadence:
-    return cadence_of(query.trigger, promises, rate_limit_rows_per_s=query.rate_limit_rows_per_s, longest_batch_s=longest_batch_s)
-
-
 def cadence_of_job(reading: Reading, promises: Promises, longest_batch_s: float) -> Cadence:
     """Return the cadence of the query whose batches may be the furthest apart."""
-    cadences = [cadence_of_query(query, promises, longest_batch_s) for query in reading.active]
+    cadences = [
+        cadence_of(query.trigger, promises, rate_limit_rows_per_s=query.rate_limit_rows_per_s, longest_batch_s=longest_batch_s) for query in reading.active
+    ]
     return max(cadences, key=lambda each: each.cycle_s, default=cadence_of(Trigger(), promises))
 
 

@@ -139,7 +139,7 @@ class CpuWanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Everything an engine reports at one moment; `cpu` is None where nobody can see what others take."""
+    """Everything an engine reports at one moment; `cpu` is None where contention cannot be measured."""
 
     at_s: float
     started_s: float

@@ -112,7 +112,7 @@ def observe(memory: Memory, seen: Observation, config: Config, promises: Promise
 
 
 MOST_EACH = 10
-"""Batches of a window that are told one by one."""
+"""Most batches of a window that a reading lists."""
 MOST_TAKEN = 0.95
 """Others never take all."""
 

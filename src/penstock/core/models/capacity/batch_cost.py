@@ -129,6 +129,12 @@ class BatchCost:
         rounds = waves(self.partitions, executor_counts * self.cores_per_executor)
         return np.asarray(waves(self.partitions, executor_counts) / (rounds * self.cores_per_executor))
 
+    def law(self, *, row_s: float, overhead_s: float = 0.0, skew: float = 1.0) -> BatchLaw:
+        """Return a law of these costs for the tasks, slots and limit of the query."""
+        return BatchLaw(
+            overhead_s=overhead_s, row_s=row_s, partitions=self.partitions, cores_per_executor=self.cores_per_executor, skew=skew, limit_rows=self.limit_rows
+        )
+
     def laws(self) -> LikelyLaws | NotReady:
         """Return the fitted law, with others drawn from the uncertainty of the fit."""
         return _laws(self)
@@ -211,14 +217,7 @@ def _laws(cost: BatchCost) -> LikelyLaws | NotReady:
 
     def law(coefficients: Floats) -> BatchLaw:
         overhead_s, row_s, *per_task = map(float, coefficients)
-        return BatchLaw(
-            overhead_s=overhead_s + sum(per_task) * cost.partitions,
-            row_s=row_s,
-            partitions=cost.partitions,
-            cores_per_executor=cost.cores_per_executor,
-            skew=skew,
-            limit_rows=cost.limit_rows,
-        )
+        return cost.law(overhead_s=overhead_s + sum(per_task) * cost.partitions, row_s=row_s, skew=skew)
 
     return LikelyLaws(best=law(fit.coefficients), drawn=tuple(law(each) for each in fit.draws()), noise=fit.scale)
 

@@ -1,4 +1,4 @@
-"""The capacity of a job: two models learn every turn, the more certain one answers, and what was seen sets a lower bound."""
+"""The capacity of a job: by the cost of its batches within what utilisation allows, else by utilisation alone, and at least what is proven."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -46,7 +46,7 @@ class CapacitySeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityChoice:
-    """The model to use, and why, in words for people."""
+    """The model that answers, and why, in words for people."""
 
     model: str
     why: str
@@ -54,9 +54,9 @@ class CapacityChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityModel:
-    """Holds the regression on utilisation and the cost of micro-batches, and answers from the one that `choice` names.
+    """Holds the regression on utilisation and the cost of micro-batches; the regression bounds what a row costs.
 
-    Without `by_batches` (Real-Time Mode, where the batch duration is set, not measured) the regression answers.
+    Without `by_batches` (Real-Time Mode, where the batch duration is set, not measured) the regression alone answers.
 
     >>> from penstock.core.models.capacity.executor_use import ExecutorUse
     >>> def turn(number: int) -> CapacitySeen:
@@ -130,12 +130,11 @@ class CapacityModel:
         known = answers if least is None else at_least(answers, least)
         if self.by_batches is None:
             return known if least is None else surely(known, carried_by_share(self.by_utilization.carried(), executor_counts))
-        nothing, vague = np.zeros(len(executor_counts)), are_vague(known)
-        proven = nothing if least is None else least
+        vague, proven = are_vague(known), np.zeros(len(executor_counts)) if least is None else least
         return replace(known, value=np.where(vague, proven, known.value), low=np.where(vague, SURE_SHARE * proven, known.low))
 
     def _least(self, executor_counts: Ints, cadence: Cadence) -> Floats | None:
-        """Rows/s proven by the newest batches, or without them by the throughput seen with as many executors or fewer; None without proof."""
+        """Rows/s proven by batches, or without them by the throughput seen with as many executors or fewer; None without proof."""
         if self.by_batches is None:
             carried = self.by_utilization.carried()
             return carried_by_fewer(carried, executor_counts) if carried else None
@@ -159,7 +158,7 @@ def _laws_within(model: CapacityModel) -> LikelyLaws | NotReady:
     if bounds is None:
         return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
     newest, (low, high) = cost.batches[-NEWEST:], bounds
-    free = BatchLaw(overhead_s=0.0, row_s=1.0, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, limit_rows=cost.limit_rows)
+    free = cost.law(row_s=1.0)
     loads, took_s = [free.duration_s(batch.rows * batch.skew, batch.executors) for batch in newest], [batch.own_s for batch in newest]
 
     def at(row_s: float) -> BatchLaw:
@@ -167,8 +166,7 @@ def _laws_within(model: CapacityModel) -> LikelyLaws | NotReady:
         return replace(free, overhead_s=max(0.0, overhead_s), row_s=row_s)
 
     if isinstance(laws, NotReady):
-        costs = np.geomspace(low, high, OPEN)
-        return LikelyLaws(best=at(float(min(max(low * USUAL_SKEW, low), high))), drawn=tuple(at(float(each)) for each in costs))
+        return LikelyLaws(best=at(min(low * USUAL_SKEW, high)), drawn=tuple(at(float(each)) for each in np.geomspace(low, high, OPEN)))
 
     def within(law: BatchLaw) -> BatchLaw:
         row_s = law.row_s * law.skew
@@ -185,7 +183,7 @@ def row_bounds(model: CapacityModel) -> tuple[float, float] | None:
     busy = model.by_utilization.predict_each([executors], cost.busiest_share(np.array([executors])))
     if isinstance(busy, NotReady) or busy.low[0] <= 0.0:
         return None
-    one_s = 1.0 / BatchLaw(overhead_s=0.0, row_s=1.0, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor).row_cost_s(executors)
+    one_s = 1.0 / cost.law(row_s=1.0).row_cost_s(executors)
     low, high = float(one_s / busy.high[0]), float(MOST_SKEW * one_s / busy.low[0])
     return (low, high) if 0.0 < low < high < np.inf else None
 
@@ -233,8 +231,7 @@ def proven_by(cost: BatchCost, cadence: Cadence) -> Proven | None:
         return None
     newest_s = cost.batches[-1].at_s
     row_s = min(median(_row_s_without_overhead(batch, cost) for batch in each) * 2.0 ** ((newest_s - each[-1].at_s) / FADES_S) for each in proofs)
-    law = BatchLaw(overhead_s=0.0, row_s=row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, limit_rows=cost.limit_rows)
-    return Proven(law=law, largest=max(batch.executors for each in proofs for batch in each))
+    return Proven(law=cost.law(row_s=row_s), largest=max(batch.executors for each in proofs for batch in each))
 
 
 def _row_s_without_overhead(batch: BatchMeasured, cost: BatchCost) -> float:
