@@ -10,7 +10,7 @@ from changes import scaled_to
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
-from penstock.cli.demo import beside_static
+from penstock.cli.beside_static import beside_static
 from penstock.cli.whatif_table import ran_object
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -142,7 +142,7 @@ def test_status_and_the_demonstration_report_the_readings_that_they_have_seen(re
     spec = JobSpec(
         name="counts", folder="", checkpoint="", sources=(), queries=(), limits=TERMS.limits, promises=PROMISES, config=TERMS.config, autopilot=TERMS.autopilot
     )
-    shown = beside_static(readings, (), spec).measured
+    shown = beside_static(readings, (), spec).measured.whole
     compared = [each for each in readings if each.at_s >= shown.report.from_s]
     assert shown.report == report(compared) and len(compared) > len(readings) / 2
 

@@ -63,8 +63,9 @@ def penstock(*words: str) -> Result:
         (["rate-limit", "20k/s"], "rate-limit", {"value": "20k/s", "query": None}),
         (["rate-limit", "none", "--query", "a"], "rate-limit", {"value": "none", "query": "a"}),
         (["partitions", "8", "--for", "60"], "partitions", {"value": "8", "query": None, "hold_s": 60.0}),
-        (["rate", "500/s", "--source", "in"], "rate", {"rows_per_s": 500.0, "source": "in"}),
-        (["rate", "trace"], "rate", {"rows_per_s": None, "source": None}),
+        (["rate", "500/s", "--source", "in"], "rate", {"value": "500/s", "source": "in"}),
+        (["rate", "trace"], "rate", {"value": "trace", "source": None}),
+        (["rate", "restart:0.5"], "rate", {"value": "restart:0.5", "source": None}),
     ],
 )
 def test_each_command_reaches_the_job_as_it_was_meant(host: Host, words: list[str], verb: str, arguments: dict[str, Any]) -> None:

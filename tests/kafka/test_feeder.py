@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.core.errors import UserMistake
+from penstock.core.shapes.schedule import Override
 from penstock.kafka import feeder as feeder_module
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
@@ -185,12 +186,12 @@ def test_its_rate_changes_at_once(feeding: Callable[..., Feeding], wait_until: C
     fed = feeding(rate="constant(200)")
     feed = fed.start()
     wait_until(lambda: fed.sent > 100)
-    fed.trace.override(time.time(), 20_000.0)
+    fed.trace.override(Override(from_s=time.time(), rows_per_s=20_000.0))
     began_s = time.monotonic()
     wait_until(lambda: fed.sent > 10_000)
     assert time.monotonic() - began_s < 5
     wait_until(lambda: fed.last.rate_rows_per_s == 20_000)
-    fed.trace.override(time.time() + HEARD_S, 0.0)
+    fed.trace.override(Override(from_s=time.time() + HEARD_S, rows_per_s=0.0))
     wait_until(lambda: fed.last.rate_rows_per_s == 0)
     wait_until(lambda: fed.last.behind_rows == 0)
     assert feed.close() == ""

@@ -93,7 +93,7 @@ def test_an_operator_gets_an_answer_and_the_outcome(root: Path) -> None:
     with pytest.raises(Refused, match="no command 'fly'"):
         remote.ask("fly")
     with pytest.raises(Refused, match="no trace source"):
-        remote.ask("rate", rows_per_s=5.0)
+        remote.ask("rate", value="5")
     host.close("the test is over")
     assert not host.folder.socket.exists()
 

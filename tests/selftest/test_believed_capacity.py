@@ -12,7 +12,7 @@ from penstock.selftest.worlds.random_jobs import random_job
 def test_the_capacity_of_random_jobs_and_their_recoveries_are_believed_as_they_are() -> None:
     """A few of those that `penstock selftest capacity` measures."""
     progress: list[float] = []
-    found = measure_believed(10, 4, None, lambda done, total: progress.append(done / total))
+    found = measure_believed(10, 4, 0, None, lambda done, total: progress.append(done / total))
     errors = {each.what: each for each in found.measured}
     assert all(errors[f"capacity of {which} executors: median error"].found < 0.15 for which in ("present", "unseen"))
     assert errors["recovery of micro-batches: median error"].found < 0.5 and progress[-1] == 1.0

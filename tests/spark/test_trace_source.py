@@ -10,6 +10,7 @@ import pytest
 from penstock.core.domain.job_spec import SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
+from penstock.core.shapes.schedule import Override
 from penstock.spark.contract import prepare_trace
 from penstock.spark.query_settings import QuerySettings
 from penstock.spark.sink import count_rows
@@ -46,10 +47,10 @@ def test_an_override_changes_the_rate_while_the_query_runs_and_is_remembered(pla
     plant.wait_commits(query, 1)
     state = plant.traces["q"].state
     at = time.time() + 1.0
-    state.override(at, 1000.0)
+    state.override(Override(from_s=at, rows_per_s=1000.0))
     plant.wait_until(lambda: query.commits.last.end_offsets[0]["position"] > plant.traces["q"].state.schedule().newest_at(at) + 1000, what="the higher rate")
     assert state.schedule().rate_at(time.time()) == 1000
-    state.override(time.time() + 1.0, None)
+    state.override(Override(from_s=time.time() + 1.0))
     plant.wait_until(lambda: state.schedule().rate_at(time.time()) == 100, what="the trace's own rate again")
 
 

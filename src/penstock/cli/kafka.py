@@ -13,8 +13,8 @@ import typer
 
 from penstock.cli.signals import StopSignals
 from penstock.cli.status import feed_words
-from penstock.core.domain.units import parse_rate_rows_per_s
 from penstock.core.errors import NotReachable, UserMistake
+from penstock.core.shapes.schedule import Override
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
 from penstock.kafka.options import client_options
@@ -149,7 +149,7 @@ def place_of(given: Path | None, prefix: str) -> Iterator[Path]:
 
 @app.command()
 def rate(
-    rows: Annotated[str, typer.Argument(help='The new rate: "500/s", or "trace" to follow the trace again.')],
+    value: Annotated[str, typer.Argument(help='The new rate: "500/s"; "trace" to follow the trace again, "restart" to begin it again.')],
     state: Annotated[Path, typer.Option("--state", help="The folder that was given to the feeder.")],
 ) -> None:
     """Change the rate of a running feeder."""
@@ -158,8 +158,8 @@ def rate(
     except (OSError, ValueError):
         raise UserMistake(f"--state: there is no state of a feeder in {state}") from None
     trace = TraceState(state / "trace.json", recipe_of(options))
-    trace.override(time.time() + 0.5, None if rows == "trace" else parse_rate_rows_per_s(rows))
-    typer.echo(f"from now on {rows}")
+    trace.override(Override.parse(value, time.time() + 0.5))
+    typer.echo(f"from now on {value}")
 
 
 def the_topic(client: dict[str, str], text: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,11 +46,15 @@ def run(
     sys.exit(run_job(load_job(job), plain=plain, for_s=for_s, spark_log=spark_log))
 
 
-def run_job(loaded: LoadedJob, *, plain: bool = False, for_s: float | None = None, spark_log: str | None = None) -> int:
-    """Run a loaded job and return the exit code. Everything printed passes the redactor."""
+def never() -> bool:
+    return False
+
+
+def run_job(loaded: LoadedJob, *, plain: bool = False, for_s: float | None = None, spark_log: str | None = None, is_over: Callable[[], bool] = never) -> int:
+    """Run a loaded job until it ends, is stopped or is over, and return the exit code. Everything printed passes the redactor."""
     redact = Redactor(loaded.secrets).text
     try:
-        return run_in_foreground(loaded, Console(force_terminal=False if plain else None), for_s, spark_log)
+        return run_in_foreground(loaded, Console(force_terminal=False if plain else None), for_s, spark_log, is_over)
     except PenstockError as error:
         complain(redact(str(error)))
         return EXIT_MISTAKE
@@ -58,7 +63,7 @@ def run_job(loaded: LoadedJob, *, plain: bool = False, for_s: float | None = Non
         return EXIT_INTERNAL
 
 
-def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, spark_log: str | None) -> int:
+def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, spark_log: str | None, is_over: Callable[[], bool]) -> int:
     from penstock.spark.refusals import refuse_other_spark
 
     refuse_other_spark()
@@ -77,7 +82,7 @@ def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, 
         try:
             job.start()
             signals.check()
-            ending = wait_for_end(job, signals, for_s)
+            ending = wait_for_end(job, signals, for_s, is_over)
         except StopAsked:
             ending = Ending(reason=f"it was told to stop while it started ({signals.name})")
         finally:
@@ -89,7 +94,7 @@ def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, 
     return exit_code(job, signals, ending)
 
 
-def wait_for_end(job: RunningJob, signals: StopSignals, for_s: float | None) -> Ending:
+def wait_for_end(job: RunningJob, signals: StopSignals, for_s: float | None, is_over: Callable[[], bool] = never) -> Ending:
     clock = job.host.clock
     until_s = None if for_s is None else clock.now_s() + for_s
     while not signals.asked.wait(POLL_S):
@@ -97,7 +102,7 @@ def wait_for_end(job: RunningJob, signals: StopSignals, for_s: float | None) -> 
             return Ending(reason="another driver took it over")
         if not job.engine.living():
             return Ending(reason="all its queries were given up or ended" if job.given_up() else "all its queries ended")
-        if until_s is not None and clock.now_s() >= until_s:
+        if is_over() or (until_s is not None and clock.now_s() >= until_s):
             return Ending(reason="its time was up")
         if not job.engine.lives():
             return Ending(reason="Spark's driver process ended under it", code=EXIT_DRIVER_LOST)

@@ -95,13 +95,14 @@ def models(
 def capacity(
     jobs: Annotated[int, typer.Option(min=10, help="The number of random jobs whose capacity is compared with the truth.")] = 500,
     failures: Annotated[int, typer.Option(min=10, help="The number of random failures whose recovery is compared with the prediction.")] = 200,
+    runs: Annotated[int, typer.Option(min=0, help="The number of runs on real Spark beside busy loops; each takes about four minutes.")] = 3,
     keep: Annotated[Path | None, typer.Option(help="Store what is measured in this file. An interrupted run goes on from there.", metavar="FILE")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the believed capacity and recovery of simulated jobs with the truth. Exit code 1 if a target is missed."""
+    """Compare the believed capacity and recovery with the truth, of simulated jobs and on real Spark. Exit code 1 if a target is missed."""
     from penstock.selftest.believed_capacity import measure_believed
 
-    show("capacity", "jobs", lambda progress: measure_believed(jobs, failures, keep, progress), as_json)
+    show("capacity", "jobs", lambda progress: measure_believed(jobs, failures, runs, keep, progress), as_json)
 
 
 @app.command()
@@ -145,7 +146,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance
 
     measures: dict[str, Measure] = {
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, out / "models.jsonl", progress),
-        "capacity": lambda progress: measure_believed(500, 200, None, progress),
+        "capacity": lambda progress: measure_believed(500, 200, 3, out / "capacity.jsonl", progress),
         "speed": measure_speed,
         "honesty": lambda progress: measure_honesty(8.0, None, out / "honesty", progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),

@@ -13,8 +13,9 @@ from penstock.cli.jobs import JobOption, running_job
 from penstock.cli.report import JsonOption
 from penstock.cli.terminal import day_time
 from penstock.core.domain.knobs import Applied, Knob, knob_set_by
-from penstock.core.domain.units import parse_duration_s, parse_rate_rows_per_s
+from penstock.core.domain.units import parse_duration_s
 from penstock.core.errors import Refused, UserMistake
+from penstock.core.shapes.schedule import Override
 from penstock.remote import RemoteJob
 
 QueryOption = Annotated[str | None, typer.Option("--query", help="Only this query; else all of the job.", metavar="NAME")]
@@ -60,11 +61,15 @@ def __getattr__(name: str) -> Callable[..., None]:
 
 
 def rate(
-    rows: Annotated[str, typer.Argument(help='The rate, such as "500/s", or "trace" to follow the trace again.')], job: JobOption = None,
+    value: Annotated[
+        str, typer.Argument(help='The rate, such as "500/s"; "trace" to follow the trace again, "restart" to begin it again, "restart:0.5" at half its rate.')
+    ],
+    job: JobOption = None,
     source: Annotated[str | None, typer.Option("--source", help="The name of the trace source, or the topic of the feed.", metavar="NAME")] = None,
 ) -> None:  # fmt: skip
     """Override the rate of a trace source or a feed while the job runs."""
-    steer(running_job(job), "rate", None, False, rows_per_s=None if rows == "trace" else parse_rate_rows_per_s(rows), source=source)
+    Override.parse(value, 0.0)
+    steer(running_job(job), "rate", None, False, value=value, source=source)
 
 
 def release(job: JobOption = None) -> None:

@@ -12,6 +12,7 @@ from penstock.core.domain.events.steering_events import CommandRefused, CommandT
 from penstock.core.domain.knobs import knob_set_by
 from penstock.core.errors import PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor
+from penstock.core.shapes.schedule import Override
 from penstock.ports import Clock
 from penstock.runtime.controller import Controller
 
@@ -19,7 +20,8 @@ ANSWER_S = 25.0
 WISHES = (SetKnob, Approve)
 """Commands whose answer includes the instructions of the same turn."""
 
-SetSourceRate = Callable[[str | None, float | None], str]
+SetSourceRate = Callable[[str | None, str], tuple[str, Override]]
+"""Sets the rate of a source, as an operator writes it; returns the name of the source as well."""
 
 
 class Desk:
@@ -52,7 +54,7 @@ class Desk:
         if verb == "outcomes":
             return self._outcomes([int(number) for number in asked["numbers"]])
         if verb == "rate":
-            return self._rate(asked.get("source"), asked.get("rows_per_s"), who)
+            return self._rate(asked.get("source"), str(asked["value"]), who)
         return self._command(command_of(verb, asked, who, self._clock.now_s()))
 
     def _command(self, command: Command) -> Mapping[str, Any]:
@@ -81,10 +83,11 @@ class Desk:
             "undone": [number for number, event in ended.items() if isinstance(event, (InstructionFailed, ExecutorsMissing))],
         }
 
-    def _rate(self, source: str | None, rows_per_s: float | None, who: str) -> Mapping[str, Any]:
+    def _rate(self, source: str | None, value: str, who: str) -> Mapping[str, Any]:
         if self._set_source_rate is None:
             raise Refused("this job has no trace source whose rate could be set")
-        event = SourceRateSet(at_s=self._clock.now_s(), source=self._set_source_rate(source, rows_per_s), who=who, rows_per_s=rows_per_s)
+        name, rate = self._set_source_rate(source, value)
+        event = SourceRateSet(at_s=self._clock.now_s(), source=name, who=who, rows_per_s=rate.rows_per_s, times=rate.times)
         self._controller.note([event])
         return {"said": [event.words()], "numbers": []}
 

@@ -25,7 +25,7 @@ from penstock.ports import Actuator, BesideCheckpoint, Clock, Fitter, Source
 from penstock.remote import SocketServer
 from penstock.runtime.autopilot_view import AutopilotView, still_standing
 from penstock.runtime.controller import Controller
-from penstock.runtime.desk import Desk
+from penstock.runtime.desk import Desk, SetSourceRate
 from penstock.runtime.home import JobFolder
 from penstock.runtime.inbox import Reread
 from penstock.runtime.joblease import CheckpointLease, take_local
@@ -81,7 +81,7 @@ class Host:
         self.recent: list[Event] = []
         self._readings: list[Reading] = []
         self._happened: list[Event] = []
-        self.set_source_rate: Callable[[str | None, float | None], str] | None = None
+        self.set_source_rate: SetSourceRate | None = None
         self.feeds: Callable[[], list[dict[str, Any]]] = list
         self._metrics_address = metrics_address
         self._views = list(views)

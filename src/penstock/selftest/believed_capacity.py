@@ -20,10 +20,10 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.terms import Terms
 from penstock.experiments.cell import SIMULATED_CODE, fingerprint
-from penstock.experiments.runner import run_cells
+from penstock.experiments.runner import Runnable, run_cells
+from penstock.selftest.contended_run import NEEDS, Saturated, contended_run
 from penstock.selftest.model_targets import Measured, ModelsResult
 from penstock.selftest.worlds.random_jobs import MOST_EXECUTORS, RandomJob, random_job
 from penstock.simulator.load import Load
@@ -32,10 +32,8 @@ from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.wiring.setup import Setup, with_downtimes
 from penstock.wiring.simulation import simulate
 
-JOBS, FAILURES = 500, 200
 AT_ONCE = 10
 """Jobs in one cell."""
-NEEDS: frozenset[Need] = frozenset({"load", "capacity", "latency"})
 KINDS: tuple[FaultKind, ...] = ("kill", "freeze", "restart")
 SHORT = 2.0
 """A recovery within this many of the longest cycles is over with the batch that was hit or the next: which one is chance."""
@@ -64,10 +62,11 @@ class Recovering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsReport:
-    """What some random jobs showed."""
+    """What some random jobs showed, or one on Spark."""
 
     believed: tuple[Believed, ...] = ()
     recovering: tuple[Recovering, ...] = ()
+    saturated: tuple[Saturated, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +98,28 @@ class JobsCell:
                 believed += believed_of(random_job(seed))
             progress(done / len(self.seeds))
         return JobsReport(believed=tuple(believed), recovering=tuple(recovering))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkCell:
+    """The job of the demonstration on real Spark, after others took the CPU."""
+
+    number: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.name} {fingerprint('').decode()}"
+
+    @property
+    def name(self) -> str:
+        return f"run {self.number} on Spark"
+
+    @property
+    def in_parallel(self) -> bool:
+        return False
+
+    def run(self, progress: Callable[[float], None]) -> JobsReport:
+        return JobsReport(saturated=(contended_run(progress),))
 
 
 def terms_of(job: RandomJob, autopilot: Autopilot) -> Terms:
@@ -141,14 +162,16 @@ def recovered(seed: int) -> Recovering:
     return Recovering(kind=fault.kind, predicted_s=failure.predicted_s, measured_s=failure.measured_s, cycle_s=job.cadence.cycle_s)
 
 
-def measure_believed(jobs: int, failures: int, keep: Path | None, progress: Callable[[float, int], None]) -> ModelsResult:
-    """Measure all jobs and failures, in parallel; cells in the file `keep` that the same code has made are not made again."""
-    cells = {cell.name: cell for fails, count in ((False, jobs), (True, failures)) for cell in cells_of(count, fails)}
+def measure_believed(jobs: int, failures: int, runs: int, keep: Path | None, progress: Callable[[float, int], None]) -> ModelsResult:
+    """Measure all jobs and failures, in parallel, then the runs on Spark; cells in the file `keep` that the same code has made are not made again."""
+    cells: dict[str, Runnable[JobsReport]] = {cell.name: cell for fails, count in ((False, jobs), (True, failures)) for cell in cells_of(count, fails)}
+    cells |= {cell.name: cell for cell in (SparkCell(number=number + 1) for number in range(runs))}
     reports: Mapping[str, JobsReport] = run_cells(cells, JobsReport, keep, progress=progress).complete()
     believed = [each for report in reports.values() for each in report.believed]
     present, unseen = ([each for each in believed if each.present == here] for here in (True, False))
     found = recoveries([each for report in reports.values() for each in report.recovering])
-    return ModelsResult(measured=(*capacities(present, "present", 0.15, 0.35), *capacities(unseen, "unseen", 0.2, 0.5), *found))
+    ran = on_spark([each for report in reports.values() for each in report.saturated])
+    return ModelsResult(measured=(*capacities(present, "present", 0.15, 0.35), *capacities(unseen, "unseen", 0.2, 0.5), *found, *ran))
 
 
 def cells_of(count: int, fails: bool) -> list[JobsCell]:
@@ -178,4 +201,21 @@ def recoveries(failures: Sequence[Recovering]) -> tuple[Measured, ...]:
     return (
         Measured(what="recovery of micro-batches: median error", found=float(np.median(list(errors.values()))), most=0.25, beside=beside),
         *(Measured(what=f"recovery, {kind}: median error", found=float(np.median(of)), beside=f"{len(of)} failures") for kind, of in by_kind.items() if of),
+    )
+
+
+def on_spark(runs: Sequence[Saturated]) -> tuple[Measured, ...]:
+    """Return the error of the throughput that was believed in each run; not known counts as wrong.
+
+    >>> [each.said for each in on_spark([Saturated(executors=2, believed_rows_per_s=900.0, measured_rows_per_s=1000.0)])]
+    ['0.1; target at most 0.25; 2 executors: 900 rows/s believed, 1,000 measured']
+    """
+    return tuple(
+        Measured(
+            what=f"saturated throughput on Spark, run {number}: error",
+            found=1.0 if run.believed_rows_per_s is None else abs(run.believed_rows_per_s / run.measured_rows_per_s - 1.0),
+            most=0.25,
+            beside=f"{run.executors} executors: {run.believed_rows_per_s or 0.0:,.0f} rows/s believed, {run.measured_rows_per_s:,.0f} measured",
+        )
+        for number, run in enumerate(runs, start=1)
     )

@@ -27,11 +27,12 @@ SHORTEST_BATCH_S = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A batch of the rows from number `first_row` on, started at `started_s`. Undisturbed it takes `planned_s`, of which its tasks take `work_s`.
+    """A batch of the rows from number `first_row` on, started at `started_s`. Undisturbed it takes `planned_s`, of which its tasks take `work_s`,
+    and all of them together `tasks_s`, in which they compute for `cpu_s`.
 
-    `stretch` is the factor by which its tasks are slower than on warm executors without noise. It `takes_all` if it leaves no row to the next batch.
-    Its tasks start at `works_from_s`. At `speed` 1 it has the executors to itself, and its tasks are done at `done_s`; at speed 0 it waits, with `left_s`
-    of work. A batch that hangs does not end before `hung_s`. `after_s` of the remaining time is not for tasks of its `crew`: the sink, and repeated work.
+    It `takes_all` if it leaves no row to the next batch. Its tasks start at `works_from_s`. At `speed` 1 it has the executors to itself, and its tasks are
+    done at `done_s`; at speed 0 it waits, with `left_s` of work. A batch that hangs does not end before `hung_s`. `after_s` of the remaining time is not
+    for tasks of its `crew`: the sink, and repeated work.
     """
 
     batch_id: int
@@ -43,7 +44,8 @@ class Batch:
     planned_s: float
     overhead_s: float
     work_s: float
-    stretch: float
+    tasks_s: float
+    cpu_s: float
     crew: Crew
     takes_all: bool
     after_s: float = 0.0
@@ -140,7 +142,7 @@ def batch_fact(batch: Batch, settings: MicroBatchSettings, arrived_s: FloatArray
 
 def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]:
     """Return the stages before and after the shuffle; surplus tasks go to other executors in each batch, as with Spark's scheduler."""
-    tasks_s = settings.row_s * batch.rows * batch.stretch
+    tasks_s = batch.tasks_s
     tasks = batch.crew.tasks_of_each(batch.batch_id)
     return tuple(
         StageFact(
@@ -148,6 +150,7 @@ def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]
             name=name,
             tasks=settings.partitions,
             run_time_s=share * tasks_s,
+            cpu_s=share * batch.cpu_s,
             rows=round(batch.rows),
             reads_source=position == 0,
             shares=tuple(
@@ -175,7 +178,8 @@ def planned_batch(
     rows = min(waiting_rows, settings.limit_rows)
     factor = math.exp(settings.noise * noise)
     overhead_s = settings.overhead_s * (1.0 + settings.state_growth * processed_rows)
-    work_s = settings.law.row_cost_s(len(executors)) * (1.0 + settings.drift_per_hour * ran_s / 3600.0) * rows
+    dearer = 1.0 + settings.drift_per_hour * ran_s / 3600.0
+    work_s = settings.law.row_cost_s(len(executors)) * dearer * rows
     alone_s = max(factor * (overhead_s + work_s + settings.sink_s_per_row * rows), SHORTEST_BATCH_S)
     warm_s = beside_s(settings.contention, ran_s, alone_s)
     factor *= warm_s / alone_s
@@ -183,7 +187,8 @@ def planned_batch(
     stretch = factor * (1.0 + cold_s / warm_s)
     return Batch(
         batch_id=batch_id, first_row=processed_rows, rows=rows, started_s=start_s, works_from_s=start_s + overhead_s * stretch,
-        done_s=start_s + warm_s + cold_s, planned_s=warm_s + cold_s, overhead_s=overhead_s * stretch, work_s=work_s * stretch, stretch=stretch,
+        done_s=start_s + warm_s + cold_s, planned_s=warm_s + cold_s, overhead_s=overhead_s * stretch, work_s=work_s * stretch,
+        tasks_s=settings.row_s * dearer * rows * stretch, cpu_s=settings.row_s * dearer * rows * stretch * alone_s / warm_s,
         crew=Crew(tasks=settings.partitions, slots_each=settings.cores_per_executor, executors=tuple(each.executor_id for each in executors)),
         takes_all=rows == waiting_rows, after_s=warm_s + cold_s - (overhead_s + work_s) * stretch,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 MOST_TASKS = 10_000
+NANOSECONDS = 1e9
 
 
 class StatusStore:
@@ -41,18 +42,19 @@ class StatusStore:
         except Py4JJavaError:
             return None
 
-    def stage_shares(self, stage_id: int) -> dict[str, dict[str, Any]] | None:
-        """Return what each executor did for a stage, over all attempts; None for a stage that never ran, or is no longer kept."""
+    def stage_shares(self, stage_id: int) -> tuple[dict[str, dict[str, Any]], float] | None:
+        """Return what each executor did for a stage, over all attempts, and the CPU seconds of the last; None for one that never ran, or is no longer kept."""
         shares: dict[str, dict[str, Any]] = {}
         try:
-            for attempt in range(self._store.lastStageAttempt(stage_id).attemptId() + 1):
+            last = self._store.lastStageAttempt(stage_id)
+            for attempt in range(last.attemptId() + 1):
                 for executor_id, share in self._json(self._store.executorSummary(stage_id, attempt)).items():
                     known = shares.setdefault(executor_id, dict.fromkeys(("taskTime", "succeededTasks", "inputRecords", "shuffleReadRecords"), 0))
                     for key in known:
                         known[key] += share[key]
+            return shares, last.executorCpuTime() / NANOSECONDS
         except Py4JJavaError:
             return None
-        return shares
 
     def stage(self, stage_id: int) -> dict[str, Any] | None:
         """Return a stage's last attempt; None for a stage that never ran, or is no longer kept."""

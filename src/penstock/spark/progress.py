@@ -71,15 +71,15 @@ def batch_of_job(job: Mapping[str, Any]) -> int | None:
     return int(found[1]) if found else None
 
 
-def parse_stage(position: int, shares: Mapping[str, Mapping[str, Any]]) -> StageFact:
-    """Return a stage from the summaries of its executors in Spark's REST API."""
+def parse_stage(position: int, shares: Mapping[str, Mapping[str, Any]], cpu_s: float | None = None) -> StageFact:
+    """Return a stage from the summaries of its executors in Spark's REST API, and the CPU time of its tasks."""
     known = {
         executor_id: Share(
             run_time_s=each["taskTime"] / 1000, source_rows=each["inputRecords"], shuffle_rows=each["shuffleReadRecords"], tasks=each["succeededTasks"]
         )
         for executor_id, each in shares.items()
     }
-    return stage_fact(position, known)
+    return replace(stage_fact(position, known), cpu_s=cpu_s)
 
 
 def batch_fact(progress: Progress, *, rows: float | None, stages: Sequence[StageFact]) -> BatchFact:

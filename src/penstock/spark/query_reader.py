@@ -147,7 +147,7 @@ class StageReader:
     def stages_of(self, run_id: str, batches: set[int]) -> dict[int, tuple[StageFact, ...]]:
         """Return the stages of these committed batches, by batch, in the order in which they ran."""
         last = self._seen.get(run_id, -1)
-        stages: dict[int, list[dict[str, dict[str, int]]]] = {}
+        stages: dict[int, list[tuple[dict[str, dict[str, int]], float]]] = {}
         for job_id in self._store.job_ids(run_id):
             if job_id <= last:
                 continue
@@ -158,8 +158,8 @@ class StageReader:
             self._seen = {run_id: max(job_id, self._seen.get(run_id, -1))}
             if batch in batches:
                 shares = (self._store.stage_shares(stage_id) for stage_id in sorted(job["stageIds"]))
-                stages.setdefault(batch, []).extend(share for share in shares if share)
-        return {batch: tuple(parse_stage(position, share) for position, share in enumerate(found)) for batch, found in stages.items()}
+                stages.setdefault(batch, []).extend(share for share in shares if share and share[0])
+        return {batch: tuple(parse_stage(position, *share) for position, share in enumerate(found)) for batch, found in stages.items()}
 
 
 def order_of(task_rows: Sequence[int], partition_rows: Mapping[str, float]) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.rate_csv import parse_rate_csv
-from penstock.core.shapes.schedule import Schedule, TraceRecipe
+from penstock.core.shapes.schedule import Override, Schedule, TraceRecipe
 
 KNOWN = ("rate", "csv", "at_end", "seed", "compression", "factor", "max_rows_per_batch", "partitions", "rows", "parquet", "state", "folder")
 
@@ -72,9 +72,9 @@ class TraceState:
             self._seen = (stamp.st_mtime_ns, stamp.st_ino)
         return self._schedule
 
-    def override(self, from_s: float, rows_per_s: float | None) -> Schedule:
-        """Set the rate from a moment on; None returns to the trace."""
-        self._write(self.schedule().with_override(from_s, rows_per_s))
+    def override(self, override: Override) -> Schedule:
+        """Set the rate from a moment on."""
+        self._write(self.schedule().with_override(override))
         return self.schedule()
 
     def _write(self, schedule: Schedule, *, exclusive: bool = False) -> None:

@@ -154,7 +154,7 @@ class SparkCopy:
         if not names:
             raise UserMistake(f"{spec.name} has no trace source or feed whose rate could be set")
         for name in names:
-            self._remote.ask("rate", source=name, rows_per_s=rows_per_s / len(names))
+            self._remote.ask("rate", source=name, value=f"{rows_per_s / len(names):f}")
 
     @property
     def faults(self) -> Faults:

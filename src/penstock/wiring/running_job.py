@@ -20,7 +20,9 @@ from penstock.core.domain.job_spec import JobSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.redaction import Redactor
+from penstock.core.shapes.schedule import Override
 from penstock.references import load_function
+from penstock.runtime.desk import SetSourceRate
 from penstock.runtime.fitter import ProcessFitter
 from penstock.runtime.home import JobFolder, home
 from penstock.runtime.host import About, Host, View
@@ -82,19 +84,20 @@ def sent_back(path: Path, beside: CheckpointFolder) -> None:
         beside.write(path.name, path.read_bytes())
 
 
-def rate_setter(traces: Mapping[str, Trace], feeds: Mapping[str, TraceState], beside: CheckpointFolder) -> Callable[[str | None, float | None], str]:
+def rate_setter(traces: Mapping[str, Trace], feeds: Mapping[str, TraceState], beside: CheckpointFolder) -> SetSourceRate:
     """Return a function that overrides the rate of a trace source or a feeder from now on, also in the state beside the checkpoint."""
     states = {name: trace.state for name, trace in traces.items()} | dict(feeds)
 
-    def set_rate(source: str | None, rows_per_s: float | None) -> str:
+    def set_rate(source: str | None, value: str) -> tuple[str, Override]:
         if source is None and len(states) == 1:
             source = next(iter(states))
         if source is None or source not in states:
             raise UserMistake(f"found source {source!r}, one of {', '.join(states)} is needed")
-        states[source].override(time.time() + OVERRIDE_LEAD_S, rows_per_s)
+        override = Override.parse(value, time.time() + OVERRIDE_LEAD_S)
+        states[source].override(override)
         if source in traces:
             sent_back(states[source].path, beside)
-        return source
+        return source, override
 
     return set_rate
 

@@ -13,7 +13,7 @@ from penstock.core.domain.events import autopilot_events as said
 from penstock.core.domain.events.event import Event, event_classes
 from penstock.core.domain.events.executor_events import ExecutorsMissing
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.events.query_events import QueryFailed
+from penstock.core.domain.events.query_events import CostChanged, QueryFailed
 from penstock.core.domain.events.run_events import NothingToDo, RunStarted
 from penstock.core.domain.events.source_events import SourceRateSet
 from penstock.core.domain.events.steering_events import CommandTaken, HoldEnded, InstructionDone
@@ -73,6 +73,11 @@ def test_all_events_are_known_by_name() -> None:
         (ExecutorsMissing(at_s=1.0, requested=4, running=2, waited_s=120.4), "4 executors were asked for, 2 run after 2m: going on with those"),
         (RunStarted(at_s=1.0, job="j", master="m", mode="observe", spark_version="4.3", resumed=False), "job j runs on m, Spark 4.3, mode observe"),
         (SourceRateSet(at_s=1.0, source="s", who="ann", rows_per_s=None), "ann: source s follows its trace again"),
+        (
+            CostChanged(at_s=1.0, query="q", part="skew", before_s=0.001, after_s=0.002),
+            "rows of q are spread less evenly: its longest task takes 2 times what it did, all tasks together about as long",
+        ),
+        (SourceRateSet(at_s=1.0, source="s", who="ann", rows_per_s=None, times=0.5), "ann: source s begins its trace again, at 0.5 times its rate"),
     ],
 )  # fmt: skip
 def test_words_say_what_happened(event: Event, words: str) -> None:

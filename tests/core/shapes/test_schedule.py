@@ -13,13 +13,17 @@ from penstock.core.shapes import curve
 from penstock.core.shapes.chance import FloatArray
 from penstock.core.shapes.curve import AT_END, SampledCurve
 from penstock.core.shapes.rate_csv import parse_rate_csv
-from penstock.core.shapes.schedule import Schedule, TraceRecipe
+from penstock.core.shapes.schedule import Override, Schedule, TraceRecipe
 from penstock.core.shapes.shape import parse_shape
 from penstock.core.shapes.timeline import curve_of, timeline_of
 
 EPOCH_S = 1_700_000_000.25
 GAPS = parse_rate_csv("t,rate\n0,300\n10,0\n40,0\n50,500\n60,20\n", "gaps.csv")
 SHAPES = ("constant(100)", "constant(0)", "step(0, 900, at=30)", "ramp(1000, 0, over=2m)", "sine(200, 500, 1m) + spikes(height=1k, every=40)", "noise(300)")
+
+
+def at(from_s: float, rows_per_s: float | None = None, times: float | None = None) -> Override:
+    return Override(from_s=from_s, rows_per_s=rows_per_s, times=times)
 
 
 @st.composite
@@ -33,7 +37,8 @@ def recipes(draw: st.DrawFn) -> TraceRecipe:
 def schedules(draw: st.DrawFn) -> Schedule:
     schedule = Schedule.begin(draw(recipes()), EPOCH_S)
     for from_s in sorted(draw(st.lists(st.floats(-5, 300), max_size=4))):
-        schedule = schedule.with_override(EPOCH_S + from_s, draw(st.sampled_from((None, 0.0, 0.7, 250.0, 5000.0))))
+        rows_per_s, times = draw(st.sampled_from(((None, None), (0.0, None), (0.7, None), (250.0, None), (5000.0, None), (None, 1.0), (None, 0.4))))
+        schedule = schedule.with_override(at(EPOCH_S + from_s, rows_per_s, times))
     return schedule
 
 
@@ -60,23 +65,31 @@ def test_the_last_row_of_a_trace_arrives_despite_rounding() -> None:
 
 
 def test_the_trace_runs_on_under_an_override() -> None:
-    schedule = Schedule.begin(TraceRecipe(shape="ramp(0, 100, over=100)"), 0.0).with_override(20, 500).with_override(60, None)
+    schedule = Schedule.begin(TraceRecipe(shape="ramp(0, 100, over=100)"), 0.0).with_override(at(20, 500)).with_override(at(60))
     assert [schedule.rate_at(each) for each in (10, 20, 59, 60, 70)] == pytest.approx([10, 500, 500, 60, 70])
     assert schedule.newest_at(60) == 200 + 40 * 500 and schedule.newest_at(70) == 200 + 40 * 500 + 650
 
 
+def test_a_trace_that_begins_again_is_followed_from_its_start_at_so_many_times_its_rate() -> None:
+    ramp = Schedule.begin(TraceRecipe(shape="ramp(0, 100, over=100)"), 0.0)
+    schedule = ramp.with_override(at(20, 500)).with_override(at(60, times=0.5)).with_override(at(80, 7)).with_override(at(90))
+    assert [schedule.rate_at(each) for each in (59, 60, 70, 80, 90, 160)] == pytest.approx([500, 0, 5, 7, 15, 50])
+    before = 200 + 40 * 500
+    assert [schedule.newest_at(each) for each in (60, 80, 90)] == [before, before + 100, before + 170]
+
+
 def test_an_override_from_before_the_epoch_holds_from_the_epoch_on_and_the_rate_factor_is_not_for_overrides() -> None:
-    early, scaled = constant(100).with_override(EPOCH_S - 60, 7), constant(100, rate_factor=3).with_override(EPOCH_S + 10, 100)
+    early, scaled = constant(100).with_override(at(EPOCH_S - 60, 7)), constant(100, rate_factor=3).with_override(at(EPOCH_S + 10, 100))
     assert [early.newest_at(EPOCH_S + after_s) for after_s in (0, 10)] == [0, 70]
     assert [scaled.newest_at(EPOCH_S + after_s) for after_s in (10, 20)] == [3000, 4000]
 
 
 def test_an_override_that_starts_before_another_or_is_no_rate_is_refused() -> None:
-    schedule = constant(100).with_override(EPOCH_S + 10, 5)
-    assert schedule.with_override(EPOCH_S + 10, 6).rate_at(EPOCH_S + 10) == 6
+    schedule = constant(100).with_override(at(EPOCH_S + 10, 5))
+    assert schedule.with_override(at(EPOCH_S + 10, 6)).rate_at(EPOCH_S + 10) == 6
     for from_s, rows_per_s in ((EPOCH_S + 9, 5.0), (EPOCH_S + 20, -1.0), (EPOCH_S + 20, np.nan), (EPOCH_S + 20, np.inf), (np.nan, 5.0)):
         with pytest.raises(ValueError, match="override"):
-            schedule.with_override(from_s, rows_per_s)
+            schedule.with_override(at(from_s, rows_per_s))
 
 
 @given(schedules(), st.lists(AFTER_S, min_size=2, max_size=20))
@@ -88,7 +101,7 @@ def test_the_newest_position_never_falls(schedule: Schedule, after_s: list[float
 @given(schedules(), st.lists(AFTER_S, min_size=1, max_size=10), st.floats(0, 100), st.sampled_from((None, 0.0, 123.0)))
 def test_an_override_changes_nothing_before_its_start(schedule: Schedule, after_s: list[float], later_s: float, rows_per_s: float | None) -> None:
     start_s = max((each.from_s for each in schedule.overrides), default=EPOCH_S) + later_s
-    changed = schedule.with_override(start_s, rows_per_s)
+    changed = schedule.with_override(at(start_s, rows_per_s))
     for wall_s in (min(EPOCH_S + each, start_s) for each in after_s):
         assert changed.newest_at(wall_s) == schedule.newest_at(wall_s)
         if wall_s < start_s:
@@ -144,7 +157,7 @@ def test_a_slice_knows_the_arrivals_of_its_range(schedule: Schedule, after_s: fl
 
 def test_a_slice_of_a_month_is_small_and_nearly_right() -> None:
     schedule = Schedule.begin(TraceRecipe(shape="diurnal + spikes + noise"), EPOCH_S)
-    schedule = schedule.with_override(EPOCH_S + 86_400, 0).with_override(EPOCH_S + 5 * 86_400, None)
+    schedule = schedule.with_override(at(EPOCH_S + 86_400, 0)).with_override(at(EPOCH_S + 5 * 86_400))
     end = schedule.newest_at(EPOCH_S + 30 * 86_400)
     cut = schedule.slice(0, end)
     positions = np.linspace(0, end - 1, 50_000).astype(np.int64)
@@ -173,9 +186,9 @@ def test_a_schedule_survives_json_and_pickle(schedule: Schedule, after_s: float)
 
 
 def test_a_state_does_not_hold_the_curve() -> None:
-    state = Schedule.begin(TraceRecipe(knots=GAPS, at_end="repeat"), EPOCH_S).with_override(EPOCH_S + 1, None).state()
+    state = Schedule.begin(TraceRecipe(knots=GAPS, at_end="repeat"), EPOCH_S).with_override(at(EPOCH_S + 1)).state()
     identity = {"trace": f"csv {GAPS.digest}, at_end repeat", "compression": 1.0, "rate_factor": 1.0}
-    assert state == {"epoch_s": EPOCH_S, "overrides": [[EPOCH_S + 1, None]], **identity}
+    assert state == {"epoch_s": EPOCH_S, "overrides": [[EPOCH_S + 1, None, None]], **identity}
 
 
 def test_the_same_trace_written_differently_goes_on() -> None:

@@ -101,7 +101,7 @@ def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_proce
         away_broker.start()
         sent = job.status()["feeds"][0]["sent_rows"]
         job.wait_until(lambda: job.status()["feeds"][0]["sent_rows"] > sent + 3000, 120, "the feeder to go on")
-        job.say("rate", source="numbers", rows_per_s=0.0)
+        job.say("rate", source="numbers", value="0")
         job.wait_until(lambda: all(job.has_caught_up(name) for name in QUERIES), 150, "all queries to catch up")
         replayed = {name: job.query(name)["replayed_rows"] for name in KAFKA_SINKS}
         assert job.stop() == 0

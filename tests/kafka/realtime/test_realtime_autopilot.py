@@ -97,7 +97,7 @@ class Pilot:
         if self.holding:
             self.hold_warm()
             ripple = 1 + RIPPLE * math.sin(2 * math.pi * time.time() / RIPPLE_S)
-            self.job.say("rate", source="numbers", rows_per_s=ripple * self._rate)
+            self.job.say("rate", source="numbers", value=f"{ripple * self._rate:f}")
 
     def pass_time(self, seconds: float) -> None:
         until_s = time.time() + seconds
@@ -111,7 +111,7 @@ class Pilot:
 
     def rate(self, rows_per_s: float) -> None:
         self._rate = rows_per_s
-        self.job.say("rate", source="numbers", rows_per_s=rows_per_s)
+        self.job.say("rate", source="numbers", value=f"{rows_per_s:f}")
 
     @property
     def executors(self) -> int:

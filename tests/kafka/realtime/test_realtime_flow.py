@@ -237,7 +237,7 @@ def test_partitions_change_and_too_many_for_the_slots_are_refused_without_a_stop
 
 
 def test_no_row_was_lost_or_doubled_by_all_that(flow: Any) -> None:
-    flow.say("rate", source="clicks", rows_per_s=0.0)
+    flow.say("rate", source="clicks", value="0")
     flow.wait_until(lambda: flow.has_caught_up("seen"), 90, "the query to catch up")
     sent, seen = (read_positions(flow.bootstrap, topic, partitions) for topic, partitions in TOPICS.items())
     assert sorted(sent) == list(range(len(sent))), "the feeder itself loses and doubles nothing"

@@ -11,7 +11,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.query_events import CostChanged, CpuTaken
 from penstock.core.domain.job_spec import PROMISED_SHARE
 from penstock.core.domain.profile import ProfileSeen
-from penstock.core.domain.reading import IN_TASKS, BatchParts, QueryReading, Reading
+from penstock.core.domain.reading import IN_TASKS, BatchParts, QueryReading, Reading, total
 from penstock.core.domain.trigger import rows_per_batch
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
@@ -107,7 +107,7 @@ MUCH, LITTLE = 0.3, 0.15
 
 
 def cost_events(before: Learnt, after: Learnt, reading: Reading) -> tuple[Learnt, list[Event]]:
-    """Return what has changed of the cost of batches: the overhead, the cost of a row, or the time that others take."""
+    """Return what has changed of the cost of batches: the overhead, the cost of a row, waits, the skew, or the time that others take."""
     events: list[Event] = []
     for name, model in after.batches.items():
         change, known = model.cost.change, before.batches.get(name)
@@ -202,7 +202,14 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
         at_s=reading.at_s,
         taken=query.batch.taken or 0.0,
         outside_s=outside_s(query.batch),
+        task_row_s=for_a_row(query, total(stage.run_time_s_per_s for stage in query.stages)),
+        cpu_row_s=for_a_row(query, total(stage.cpu_s_per_s for stage in query.stages)),
     )
+
+
+def for_a_row(query: QueryReading, per_s: float | None) -> float | None:
+    """Return what is spent per second as seconds for each row; None where that is not known."""
+    return per_s / query.throughput_rows_per_s if per_s is not None and query.throughput_rows_per_s else None
 
 
 def outside_s(batch: BatchParts) -> float | None:

@@ -50,6 +50,8 @@ class StageReading:
     rows_per_s: float
     run_time_s_per_s: float
     busyness: float | None
+    cpu_s_per_s: float | None = None
+    """CPU time of its tasks, without that of Python workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ class ExecutorShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageFact:
-    """One stage of one batch; `rows` are those it read, from a source or from a shuffle."""
+    """One stage of one batch; `rows` are those it read, from a source or from a shuffle; `cpu_s` is what its tasks computed, as Spark counts it."""
 
     position: int
     name: str
@@ -29,6 +29,7 @@ class StageFact:
     rows: int
     reads_source: bool
     shares: tuple[ExecutorShare, ...] = ()
+    cpu_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

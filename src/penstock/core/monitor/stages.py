@@ -3,29 +3,30 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from penstock.core.domain.reading import StageReading
-from penstock.core.monitor.facts import BatchFact
+from penstock.core.domain.reading import StageReading, total
+from penstock.core.monitor.facts import BatchFact, StageFact
 from penstock.core.monitor.window import Window
 
 
 def stage_readings(window: Window, slots: int | None) -> tuple[StageReading, ...]:
     """Return each stage by its position in the batch, averaged over the window; without slots to compare with, busyness is unknown."""
-    by_position: dict[int, list[tuple[str, int, float, int]]] = defaultdict(list)
+    by_position: dict[int, list[StageFact]] = defaultdict(list)
     for batch in window.batches:
         for stage in batch.stages:
-            by_position[stage.position].append((stage.name, stage.tasks, stage.run_time_s, stage.rows))
+            by_position[stage.position].append(stage)
     length_s = window.length_s
     readings = []
     for position, seen in sorted(by_position.items()):
-        run_time = sum(run_time_s for _, _, run_time_s, _ in seen) / length_s
+        run_time, cpu_s = sum(stage.run_time_s for stage in seen) / length_s, total(stage.cpu_s for stage in seen)
         readings.append(
             StageReading(
                 position=position,
-                name=seen[-1][0],
-                tasks=sum(tasks for _, tasks, _, _ in seen) / len(seen),
-                rows_per_s=sum(rows for *_, rows in seen) / length_s,
+                name=seen[-1].name,
+                tasks=sum(stage.tasks for stage in seen) / len(seen),
+                rows_per_s=sum(stage.rows for stage in seen) / length_s,
                 run_time_s_per_s=run_time,
                 busyness=run_time / slots if slots else None,
+                cpu_s_per_s=None if cpu_s is None else cpu_s / length_s,
             )
         )
     return tuple(readings)

@@ -41,7 +41,7 @@ class Schedule:
 
     Row p (from 0) arrives when the integral of the rate reaches p + 1, less a millionth of a row for rounding.
 
-    >>> schedule = Schedule.begin(TraceRecipe(shape="constant(100)"), 1000.0).with_override(1010.0, 500.0)
+    >>> schedule = Schedule.begin(TraceRecipe(shape="constant(100)"), 1000.0).with_override(Override(from_s=1010.0, rows_per_s=500.0))
     >>> schedule.newest_at(1011.0), schedule.arrival_of(np.array([0, 1499])).round(3).tolist()
     (1500, [1000.01, 1011.0])
     """
@@ -52,7 +52,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         for override in self.overrides:
-            if not math.isfinite(override.from_s) or not 0 <= (override.rows_per_s or 0.0) < math.inf:
+            if not math.isfinite(override.from_s) or not all(0 <= each < math.inf for each in (override.rows_per_s or 0.0, override.times or 0.0)):
                 raise ValueError(f"{override} is not an override: its start must be finite and its rate 0 or more")
         if any(later.from_s < earlier.from_s for earlier, later in zip(self.overrides, self.overrides[1:], strict=False)):
             raise ValueError("an override cannot start before one that exists: rows that were sent would change")
@@ -74,9 +74,9 @@ class Schedule:
         """Return the wall times at which these rows arrive; infinite for never."""
         return self._timeline.wall_of(_due(positions))
 
-    def with_override(self, from_s: float, rows_per_s: float | None) -> Self:
-        """Return the schedule with another rate from a time on (None: that of the trace)."""
-        return replace(self, overrides=(*self.overrides, Override(from_s=from_s, rows_per_s=rows_per_s)))
+    def with_override(self, override: Override) -> Self:
+        """Return the schedule with another rate from a time on."""
+        return replace(self, overrides=(*self.overrides, override))
 
     def slice(self, first: int, end: int) -> ArrivalSlice:
         """Return the arrivals of positions first to end - 1, exact to a microsecond where the range spans at most 4096 seconds of trace or rows of a CSV.
@@ -101,7 +101,7 @@ class Schedule:
 
     def state(self) -> dict[str, Any]:
         """Return the JSON to keep beside the checkpoint: everything but the recipe, which is identified by its fingerprint."""
-        return {"epoch_s": self.epoch_s, "overrides": [[each.from_s, each.rows_per_s] for each in self.overrides], **_identity(self.recipe)}
+        return {"epoch_s": self.epoch_s, "overrides": [[each.from_s, each.rows_per_s, each.times] for each in self.overrides], **_identity(self.recipe)}
 
     @classmethod
     def resume(cls, recipe: TraceRecipe, state: Mapping[str, Any]) -> Self:
@@ -111,7 +111,7 @@ class Schedule:
                 raise UserMistake(
                     f"trace: {key}: found {now}, the checkpoint began with {state[key]}; the trace of a checkpoint cannot change, use another checkpoint"
                 )
-        overrides = tuple(Override(from_s=from_s, rows_per_s=rows_per_s) for from_s, rows_per_s in state["overrides"])
+        overrides = tuple(Override(from_s=from_s, rows_per_s=rows_per_s, times=times) for from_s, rows_per_s, times in state["overrides"])
         return cls(recipe=recipe, epoch_s=state["epoch_s"], overrides=overrides)
 
     @property

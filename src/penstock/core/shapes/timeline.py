@@ -1,11 +1,15 @@
 """Rows due over wall time: the recipe of a trace, and stretches that follow it or have a rate set by an operator."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
+from typing import Self
 
 import numpy as np
 
+from penstock.core.domain.units import parse_rate_rows_per_s
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.chance import FloatArray, IntArray
 from penstock.core.shapes.curve import AT_END, KnotCurve, Knots, RateCurve, curve_of_shape
@@ -58,10 +62,27 @@ def curve_of(recipe: TraceRecipe) -> RateCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """A rate from a wall time on; None follows the trace again, at its time then."""
+    """A rate from a wall time on; None follows the trace again, at its time then or, with `times`, from its start at so many times its rate."""
 
     from_s: float
-    rows_per_s: float | None
+    rows_per_s: float | None = None
+    times: float | None = None
+
+    @classmethod
+    def parse(cls, text: str, from_s: float) -> Self:
+        """Return what an operator asks for: a rate, "trace" to follow the trace again, "restart" to begin it again, "restart:0.5" at half its rate.
+
+        >>> Override.parse("2k/s", 0.0).rows_per_s, Override.parse("trace", 0.0).times, Override.parse("restart:0.5", 0.0).times
+        (2000.0, None, 0.5)
+        """
+        if text == "trace":
+            return cls(from_s=from_s)
+        word, colon, times = text.partition(":")
+        if word != "restart":
+            return cls(from_s=from_s, rows_per_s=parse_rate_rows_per_s(text))
+        if colon and not re.fullmatch(r"\d+(\.\d+)?", times):
+            raise UserMistake(f'found {text!r}, "restart" or a number of times its rate such as "restart:0.5" is allowed')
+        return cls(from_s=from_s, times=float(times) if colon else 1.0)
 
 
 class Timeline:
@@ -71,18 +92,20 @@ class Timeline:
         self._curve = curve_of(recipe)
         self._epoch_s = epoch_s
         self._compression = recipe.compression
-        self._factor = recipe.rate_factor
+        begun = list(accumulate(overrides, _begun, initial=(epoch_s, 1.0)))
+        self._origin_s = np.array([max(from_s, epoch_s) for from_s, _ in begun])
+        self._factor = recipe.rate_factor * np.array([times for _, times in begun])
         self._start_s = np.array([epoch_s, *(max(each.from_s, epoch_s) for each in overrides)])
         self._follows = np.array([True, *(each.rows_per_s is None for each in overrides)])
         self._fixed = np.array([0.0, *(each.rows_per_s or 0.0 for each in overrides)])
-        self._traced = self._curve.rows_by((self._start_s - epoch_s) * self._compression)
+        self._traced = self._curve.rows_by((self._start_s - self._origin_s) * self._compression)
         self._before = np.zeros(len(self._start_s))
         for number in range(len(self._start_s) - 1):
             self._before[number + 1] = self._rows_in(np.array([number]), self._start_s[number + 1 : number + 2])[0]
 
     def rate_at(self, wall_s: FloatArray) -> FloatArray:
         stretch = self._stretch_at(wall_s)
-        traced = self._factor * self._curve.rate_at(np.maximum(wall_s - self._epoch_s, 0.0) * self._compression)
+        traced = self._factor[stretch] * self._curve.rate_at(np.maximum(wall_s - self._origin_s[stretch], 0.0) * self._compression)
         return np.where(wall_s < self._epoch_s, 0.0, np.where(self._follows[stretch], traced, self._fixed[stretch]))
 
     def rows_at(self, wall_s: FloatArray) -> FloatArray:
@@ -94,33 +117,41 @@ class Timeline:
         """Return the earliest wall times at which these numbers of rows are due; infinite for never."""
         stretch = np.clip(np.searchsorted(self._before, rows, side="left") - 1, 0, None)
         due = rows - self._before[stretch]
-        follows, fixed = self._follows[stretch], self._fixed[stretch]
+        follows, fixed, factor = self._follows[stretch], self._fixed[stretch], self._factor[stretch]
         wall_s: FloatArray = self._start_s[stretch] + np.divide(due, fixed, out=np.full_like(due, np.inf), where=fixed > 0)
-        if self._factor == 0:
-            wall_s[follows] = np.inf
-        else:
-            trace_rows = self._traced[stretch[follows]] + due[follows] * (self._compression / self._factor)
-            wall_s[follows] = self._epoch_s + self._curve.time_of(trace_rows) / self._compression
+        traced = follows & (factor > 0)
+        trace_rows = self._traced[stretch[traced]] + due[traced] * (self._compression / factor[traced])
+        wall_s[traced] = self._origin_s[stretch[traced]] + self._curve.time_of(trace_rows) / self._compression
         return np.clip(wall_s, self._start_s[stretch], np.append(self._start_s[1:], np.inf)[stretch])
 
     def cuts(self, from_s: float, to_s: float, at_most: int) -> FloatArray:
         """Return wall times from one to the other between which the rate is linear; where they are too many, times evenly spaced in time and in rows."""
-        trace_from_s, trace_to_s = ((each - self._epoch_s) * self._compression for each in (from_s, to_s))
-        breaks = self._curve.breaks(trace_from_s, trace_to_s, at_most)
-        if breaks is not None and len(breaks) + len(self._start_s) <= at_most:
-            inside = np.concatenate((self._epoch_s + breaks / self._compression, self._start_s))
-        else:
+        first, last = self._stretch_at(np.array([from_s, to_s]))
+        inside, left = [self._start_s], at_most - len(self._start_s)
+        for origin_s in np.unique(self._origin_s[first : last + 1]).tolist():
+            breaks = self._curve.breaks((max(from_s, origin_s) - origin_s) * self._compression, (to_s - origin_s) * self._compression, left)
+            left = -1 if breaks is None else left - len(breaks)
+            if breaks is None or left < 0:
+                break
+            inside.append(origin_s + breaks / self._compression)
+        if left < 0:
             low, high = self.rows_at(np.array([from_s, to_s]))
-            inside = np.concatenate((np.linspace(from_s, to_s, at_most // 2), self.wall_of(np.linspace(low, high, at_most // 2))))
-        return np.unique(np.concatenate(([from_s, to_s], inside[(inside > from_s) & (inside < to_s)])))
+            inside = [np.linspace(from_s, to_s, at_most // 2), self.wall_of(np.linspace(low, high, at_most // 2))]
+        at_s = np.concatenate(inside)
+        return np.unique(np.concatenate(([from_s, to_s], at_s[(at_s > from_s) & (at_s < to_s)])))
 
     def _stretch_at(self, wall_s: FloatArray) -> IntArray:
         return np.clip(np.searchsorted(self._start_s, wall_s, side="right") - 1, 0, None)
 
     def _rows_in(self, stretch: IntArray, wall_s: FloatArray) -> FloatArray:
-        traced = self._curve.rows_by((wall_s - self._epoch_s) * self._compression) - self._traced[stretch]
-        gained = np.where(self._follows[stretch], traced * (self._factor / self._compression), self._fixed[stretch] * (wall_s - self._start_s[stretch]))
-        return self._before[stretch] + gained
+        traced = self._curve.rows_by((wall_s - self._origin_s[stretch]) * self._compression) - self._traced[stretch]
+        fixed = self._fixed[stretch] * (wall_s - self._start_s[stretch])
+        return self._before[stretch] + np.where(self._follows[stretch], traced * (self._factor[stretch] / self._compression), fixed)
+
+
+def _begun(before: tuple[float, float], override: Override) -> tuple[float, float]:
+    """Return when the trace that is followed from here on began, and its factor."""
+    return before if override.times is None else (override.from_s, override.times)
 
 
 @lru_cache(maxsize=8)

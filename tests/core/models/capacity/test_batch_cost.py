@@ -191,3 +191,26 @@ def test_the_busiest_executor_is_busy_for_as_long_as_its_tasks_run(executors: in
     (share,) = BatchCost(partitions=partitions, cores_per_executor=cores).busiest_share(np.array([executors])).tolist()
     rounds = -(-partitions // (executors * cores))
     assert share == pytest.approx(-(-partitions // executors) / (rounds * cores)) and 0 < share <= 1
+
+
+@pytest.mark.parametrize(("runs", "computes", "part"), [(True, True, "row"), (False, False, "skew"), (True, False, "waiting"), (None, None, "row")])
+@pytest.mark.parametrize("times", [1.6, 0.6])
+def test_a_row_that_lengthens_batches_more_costs_more_waits_or_is_spread_less_evenly(runs: bool | None, computes: bool | None, part: str, times: float) -> None:
+    def seen(times: float, count: int, chance: random.Random) -> list[BatchMeasured]:
+        def spent(changes: bool | None) -> float | None:
+            return None if changes is None else TRUE.row_s * (times if changes else 1.0) * chance.lognormvariate(0, 0.03)
+
+        law = replace(TRUE, row_s=TRUE.row_s * times)
+        rows = [chance.uniform(3000, 6000) for _ in range(count)]
+        return [replace(batch(law, each, 2, chance.lognormvariate(0, 0.03)), task_row_s=spent(runs), cpu_row_s=spent(computes)) for each in rows]
+
+    chance = random.Random(3)
+    model = EMPTY.learn(seen(1.0, 40, chance))
+    for each in seen(times, 8, chance):
+        model = model.learn([each])
+        if model.change:
+            break
+    assert model.change is not None and model.change.part == part
+    assert model.change.after_s / model.change.before_s == pytest.approx(times, rel=0.1)
+    later = model.learn(seen(times, 20, chance))
+    assert later.predict(5000, 2).value == pytest.approx(replace(TRUE, row_s=TRUE.row_s * times).duration_s(5000, 2), rel=0.1)

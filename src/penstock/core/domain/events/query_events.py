@@ -56,7 +56,7 @@ class QueryGivenUp(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostChanged(Event):
-    """Batches cost more or less than before: `part` is "overhead" or "row"."""
+    """Batches cost more or less than before: `part` is "overhead", "row", "waiting" or "skew"."""
 
     query: str
     part: str
@@ -66,7 +66,13 @@ class CostChanged(Event):
     def words(self) -> str:
         if self.part == "overhead":
             return f"the overhead of a batch of {self.query} went from {self.before_s:.2g} s to {self.after_s:.2g} s"
-        return f"a row of {self.query} costs {self.after_s / self.before_s:.2g} times what it did"
+        times = f"{self.after_s / self.before_s:.2g} times"
+        if self.part == "skew":
+            how = "less" if self.after_s > self.before_s else "more"
+            return f"rows of {self.query} are spread {how} evenly: its longest task takes {times} what it did, all tasks together about as long"
+        if self.part == "waiting":
+            return f"a row of {self.query} takes {times} as long, and no more CPU: its tasks wait for something outside, or others take their CPU"
+        return f"a row of {self.query} costs {times} what it did"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,13 @@ class SourceRateSet(Event):
     source: str
     who: str
     rows_per_s: float | None
+    times: float | None = None
+    """The trace begins again, at so many times its rate."""
 
     def words(self) -> str:
         what = "follows its trace again" if self.rows_per_s is None else f"sends {count_words(self.rows_per_s)} rows/s"
+        if self.times is not None:
+            what = "begins its trace again" + ("" if self.times == 1 else f", at {self.times:.3g} times its rate")
         return f"{self.who}: source {self.source} {what}"
 
 

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Self, TypeVar
 
 import numpy as np
@@ -53,6 +52,10 @@ class BatchMeasured:
     """Share of the CPU time that it wanted and that others took."""
     outside_s: float | None = None
     """Time outside of its tasks."""
+    task_row_s: float | None = None
+    """Run time of all its tasks together for each row."""
+    cpu_row_s: float | None = None
+    """CPU time of all its tasks together for each row."""
 
     def __post_init__(self) -> None:
         if not (0 <= self.rows < math.inf and 0 < self.duration_s < math.inf and self.executors >= 1 and 1 <= self.skew < math.inf and 0 <= self.taken < 1):
@@ -103,8 +106,7 @@ class BatchCost:
     def _changed(self, laws: LikelyLaws, at_s: float) -> Self:
         """Return the cost after a change that the newest batches show: durations of before become what they would be now."""
         newest, before = self.batches[-IN_A_ROW:], self.batches[:-IN_A_ROW]
-        outside_s = [each.outside_s for each in before if each.outside_s is not None]
-        change = cost_change(laws, self.surprises, newest, median(outside_s) if outside_s else None, at_s)
+        change = cost_change(laws, self.surprises, before, newest, at_s)
         if change is None:
             return self
         moved = tuple(replace(each, duration_s=each.duration_s * change.ratio(laws.best, each)) for each in before)

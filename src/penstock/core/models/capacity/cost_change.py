@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, Protocol
 
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 
-Part = Literal["overhead", "row"]
+Part = Literal["overhead", "row", "skew", "waiting"]
 
 IN_A_ROW = 5
 """Batches in a row, all longer or all shorter than predicted, that make a change."""
@@ -18,12 +18,19 @@ SIGMAS, LEAST = 2.5, 0.15
 """Their median is off by this many standard deviations of a batch, and by this much of the logarithm."""
 APART = 1.25
 """Batches of loads within this factor do not show whether the overhead or the cost of a row has changed."""
+ALIKE, FEWEST_ALIKE = 1.5, 3
+"""Batches of before whose rows are within this factor show what the tasks of the newest would have taken, if there are as many."""
+EXPLAINED = 0.5
+"""Tasks that run or compute longer explain a longer batch if they do so by this share of the logarithm."""
 BEYOND = 1.25
 """A batch this many times larger than any before is no surprise: the law was not seen there."""
 
 
 class Batch(Protocol):
-    """What is looked at of a batch; `own_s` is its duration without the time that others took, `outside_s` what is spent outside of tasks."""
+    """What is looked at of a batch; `own_s` is its duration without the time that others took, `outside_s` what is spent outside of tasks.
+
+    `task_row_s` is the run time of all its tasks together for each row, `cpu_row_s` their CPU time.
+    """
 
     @property
     def rows(self) -> float: ...
@@ -35,11 +42,15 @@ class Batch(Protocol):
     def own_s(self) -> float: ...
     @property
     def outside_s(self) -> float | None: ...
+    @property
+    def task_row_s(self) -> float | None: ...
+    @property
+    def cpu_row_s(self) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostChange:
-    """A change of the overhead in seconds, or of the seconds by which one more row lengthens a batch."""
+    """A change of the overhead in seconds, or of the seconds by which one more row lengthens a batch: as it costs more, as tasks wait, or by skew."""
 
     at_s: float
     part: Part
@@ -79,11 +90,12 @@ def surprise(laws: LikelyLaws, batch: Batch, most_rows: float) -> float:
     return 0.0 if inside or expected.value <= 0 else math.log(batch.own_s / expected.value)
 
 
-def cost_change(laws: LikelyLaws, surprises: Sequence[float], newest: Sequence[Batch], outside_s: float | None, at_s: float) -> CostChange | None:
-    """Return the change that explains the newest batches, whose surprises these are; None while there is none.
+def cost_change(laws: LikelyLaws, surprises: Sequence[float], before: Sequence[Batch], newest: Sequence[Batch], at_s: float) -> CostChange | None:
+    """Return the change since the batches of before that explains the newest, whose surprises these are; None while there is none.
 
-    Where their loads differ, it is the part that leaves them the more alike. Else it is the overhead if most of the difference lies outside of tasks:
-    `outside_s` is what was spent there before.
+    Where their loads differ, it is the part that leaves them the more alike. Else it is the overhead if most of the difference lies outside of tasks.
+    A row that lengthens a batch while tasks run no longer together is a matter of skew: one task has more of the rows than before. If they run longer and
+    compute no more, they wait: for a service, or for a CPU that others take on a machine that cannot be seen.
     """
     if len(surprises) < IN_A_ROW or not (all(each > 0 for each in surprises) or all(each < 0 for each in surprises)):
         return None
@@ -95,15 +107,32 @@ def cost_change(laws: LikelyLaws, surprises: Sequence[float], newest: Sequence[B
     times = median((batch.own_s - law.overhead_s) / load_s if load_s > 0 else 0.0 for batch, load_s in zip(newest, loads_s, strict=True))
     overhead = CostChange(at_s=at_s, part="overhead", before_s=law.overhead_s, after_s=overhead_s)
     row_s = law.row_cost_s(newest[-1].executors)
-    row = CostChange(at_s=at_s, part="row", before_s=row_s, after_s=times * row_s)
+    row = CostChange(at_s=at_s, part=part_of_row(before, newest, times) if times > 0 else "row", before_s=row_s, after_s=times * row_s)
     if overhead_s < 0 or times <= 0:
         return row if times > 0 else overhead if overhead_s >= 0 else None
     if max(loads_s) > APART * min(loads_s):
         return min((overhead, row), key=lambda change: _spread(change, law, newest))
-    known = [batch.outside_s for batch in newest if batch.outside_s is not None]
-    if outside_s is None or not known:
+    known, earlier = ([batch.outside_s for batch in some if batch.outside_s is not None] for some in (newest, before))
+    if not earlier or not known:
         return row
-    return overhead if 2 * abs(median(known) - outside_s) > abs(overhead_s - law.overhead_s) else row
+    return overhead if 2 * abs(median(known) - median(earlier)) > abs(overhead_s - law.overhead_s) else row
+
+
+def part_of_row(before: Sequence[Batch], newest: Sequence[Batch], times: float) -> Part:
+    """Return why one more row lengthens a batch `times` as much as before; "row" where nothing else is shown."""
+    rows = median(batch.rows for batch in newest)
+    alike = [batch for batch in before if rows / ALIKE <= batch.rows <= rows * ALIKE]
+
+    def explains(cost_s: Callable[[Batch], float | None]) -> bool | None:
+        """Return whether a cost of all tasks changed with the batches; None where it is not known."""
+        then, now = ([known for batch in some if (known := cost_s(batch))] for some in (alike, newest))
+        if len(then) < FEWEST_ALIKE or len(now) < FEWEST_ALIKE:
+            return None
+        return math.log(median(now) / median(then)) / math.log(times) >= EXPLAINED
+
+    if explains(lambda batch: batch.task_row_s) is False:
+        return "skew"
+    return "waiting" if explains(lambda batch: batch.cpu_row_s) is False else "row"
 
 
 def _spread(change: CostChange, law: BatchLaw, newest: Sequence[Batch]) -> float:
