@@ -4,7 +4,9 @@ import pytest
 from laws import filling
 from steady_job import Analysed, SteadyJob
 
-from penstock.core.analyze.capacities import batch_laws, by_waves, t_max_of, table_of
+from penstock.core.analyze.capacities import batch_laws, by_slowest_query, by_waves, t_max_of, table_of
+from penstock.core.domain.cadence import Cadence
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.learnt import Learnt
@@ -13,6 +15,7 @@ from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace, PaceSeen
+from penstock.core.models.estimate import Estimate
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.runtime.fakes import blank_reading
 
@@ -54,6 +57,26 @@ def test_the_law_of_batches_answers_once_it_is_known_whatever_the_profile_claims
     found = t_max_of(Learnt(t_max=profile(share=2.0)), batches(), laws_learnt(), EXECUTOR_COUNTS, filling(INTERVAL_S))
     for executors in EXECUTOR_COUNTS:
         assert found[executors].value == pytest.approx(carried(executors), rel=0.01)
+
+
+def test_several_queries_carry_no_more_than_the_first_that_reaches_its_longest_batch() -> None:
+    def cost(law: BatchLaw, sizes: tuple[float, ...] = (5_000.0, 20_000.0, 50_000.0)) -> BatchCost:
+        return BatchCost(partitions=24).learn([BatchMeasured(rows=rows, duration_s=law.duration_s(rows, 6), executors=6) for rows in sizes * 4])
+
+    slow, quick = replace(LAW, overhead_s=3.5), LAW
+    (query,) = batches().queries
+    queries = (replace(query, name="slow", arrival_rows_per_s=250.0), replace(query, name="quick", arrival_rows_per_s=750.0))
+    reading = replace(batches(), queries=queries, arrival_rows_per_s=1000.0)
+    promises, cadence = Promises(latency_p95_s=9.0), Cadence(interval_s=INTERVAL_S, longest_s=9.0 - 0.95 * INTERVAL_S)
+    by_utilisation = {each: Estimate.exactly(10_000.0 * each) for each in (3, 6)}
+    found = by_slowest_query(by_utilisation, {"slow": cost(slow), "quick": cost(quick)}, reading, promises, 0.0)
+    for executors, answer in found.items():
+        assert answer.value == pytest.approx(min(10_000.0 * executors, 4 * slow.capacity_rows_per_s(executors, cadence)), rel=0.02)
+    assert found[6].value < 60_000.0, "the overhead leaves little of what the promise allows"
+    open_ = {"slow": cost(slow, (5_000.0,)), "quick": cost(quick)}
+    without = by_slowest_query(by_utilisation, open_, reading, promises, 0.0)
+    assert without[6].value == pytest.approx(quick.capacity_rows_per_s(6, cadence) / 0.75, rel=0.02), "a cost that is not known bounds nothing"
+    assert by_slowest_query(by_utilisation, {"q": cost(slow)}, batches(), promises, 0.0) == by_utilisation, "a single query has its own model"
 
 
 def test_without_a_profile_the_law_alone_says_nothing() -> None:

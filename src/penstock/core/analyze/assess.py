@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from penstock.core.analyze.capacities import as_processed, batch_laws, capacities, paced, t_max_of, table_of
+from penstock.core.analyze.capacities import as_processed, batch_laws, by_slowest_query, capacities, paced, t_max_of, table_of
 from penstock.core.analyze.forecasts import arrivals_of
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.disturbance import RESCALES, SURVIVED, DisturbanceKind
 from penstock.core.domain.reading import QueryReading, Reading, total
 from penstock.core.domain.trigger import Plant
@@ -58,7 +59,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         batch_s=batch_s,
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
-        capacities=as_processed(capacities(learnt.capacity, executors, cadence), reading, cadence) if needs & {"capacity", "regression"} else {},
+        capacities=capacities_now(learnt, reading, terms, executors, cadence) if needs & {"capacity", "regression"} else {},
         batch_laws=laws if needs & {"capacity", "regression", "stages", "profile"} else None,
         t_max=t_max,
         forecast=forecast,
@@ -71,6 +72,13 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
         earlier=schedule.earlier,
         memory=schedule.memory,
     )
+
+
+def capacities_now(learnt: Learnt, reading: Reading, terms: Terms, executors: Sequence[int], cadence: Cadence) -> dict[int, Estimate]:
+    """Return the capacity in rows/s by executors: as learnt, within what each query allows, and not less than what is processed now."""
+    costs = {name: model.cost for name, model in learnt.batches.items()}
+    known = by_slowest_query(capacities(learnt.capacity, executors, cadence), costs, reading, terms.promises, terms.config.longest_batch_s)
+    return as_processed(known, reading, cadence)
 
 
 def queries_of(knowledge: Knowledge, reading: Reading) -> tuple[QueryAssessment, ...]:

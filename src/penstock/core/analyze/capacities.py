@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from penstock.core.domain.cadence import Cadence
+from penstock.core.domain.cadence import Cadence, cadence_of
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.arrays import Flags
+from penstock.core.models.capacity.batch_cost import BatchCost
 from penstock.core.models.capacity.batch_law import LikelyLaws, capacities_by_laws, least_alike
 from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
-from penstock.core.models.capacity.capacity_model import CapacityModel
+from penstock.core.models.capacity.capacity_model import CapacityModel, are_vague
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
 from penstock.core.models.latency.latency_table import LatencyTable
-from penstock.core.models.usage import most_tasks, plant_of, slots_of
+from penstock.core.models.usage import most_tasks, plant_of, share_of, slots_of
 
 MOST_TIMES = 10.0
 """An upper bound is at most this many times the value: a few batches may leave open whether a row costs anything at all."""
@@ -85,6 +87,25 @@ def as_processed(known: Mapping[int, Estimate], reading: Reading, cadence: Caden
     if plant_of(reading) == "continuous" or any(query.batch is None or query.batch.total_s > cadence.longest_s for query in reading.active):
         return dict(known)
     return {each: answer.at_least(now) if each >= reading.executors_running else answer for each, answer in known.items()}
+
+
+def by_slowest_query(
+    known: Mapping[int, Estimate], costs: Mapping[str, BatchCost], reading: Reading, promises: Promises, longest_batch_s: float
+) -> dict[int, Estimate]:
+    """Return the capacities of a job whose queries share its executors: at most the rate at which the first of them reaches its longest batch.
+
+    Utilisation knows no overhead: it says when the executors are full, and a batch may be too long before. A query whose cost is not known bounds nothing.
+    """
+    executors, found = list(known), dict(known)
+    for query in reading.active if plant_of(reading) == "micro_batch" and len(reading.active) > 1 else ():
+        laws, share = costs[query.name].laws() if query.name in costs else None, share_of(query, reading)
+        if not isinstance(laws, LikelyLaws) or laws.best.row_s <= 0.0 or share <= 0.0:
+            continue
+        cadence = cadence_of(query.trigger, promises, rate_limit_rows_per_s=query.rate_limit_rows_per_s, longest_batch_s=longest_batch_s)
+        answers = capacities_by_laws(laws, executors, cadence)
+        for each, answer, vague in zip(executors, answers.each(), are_vague(answers).tolist(), strict=True):
+            found[each] = found[each] if vague else found[each].at_most(answer.times(1.0 / share))
+    return found
 
 
 def by_waves(t_max: CapacityByExecutors, executors: Sequence[int], tasks: int | None, slots_each: int) -> dict[int, Estimate]:

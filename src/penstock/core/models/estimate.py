@@ -62,6 +62,14 @@ class Estimate:
         """
         return Estimate(value=factor * self.value, low=factor * self.low, high=factor * self.high)
 
+    def at_most(self, other: Estimate) -> Estimate:
+        """Return the smaller of two quantities, of each bound too.
+
+        >>> Estimate(value=3.0, low=2.0, high=9.0).at_most(Estimate(value=4.0, low=1.0, high=5.0))
+        Estimate(value=3.0, low=1.0, high=5.0)
+        """
+        return Estimate(value=min(self.value, other.value), low=min(self.low, other.low), high=min(self.high, other.high))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotReady:
