@@ -42,7 +42,7 @@ def test_a_driver_on_another_machine_goes_on_with_the_trace_that_lies_beside_the
     beside: Any = Elsewhere(tmp_path / "away")
     first = opened(beside, folders[0])
     assert list(first) == ["events"], "other sources have no trace"
-    assert rate_setter(first, {}, beside)(None, 250.0) == "events"
+    assert rate_setter(first, {}, beside)(None, "250/s")[0] == "events"
     second = opened(beside, folders[1])
     assert second["events"].state.path == folders[1] / NAME
     assert second["events"].state.schedule() == first["events"].state.schedule(), "begun at the same moment, with the rate that was set"
@@ -62,7 +62,7 @@ def test_what_lies_beside_the_checkpoint_wins_over_a_copy_that_was_left_here(tmp
 def test_on_this_machine_there_is_one_file_and_no_copy(tmp_path: Path, folders: list[Path]) -> None:
     beside: Any = Here(tmp_path / "checkpoint")
     traces = opened(beside, folders[0])
-    rate_setter(traces, {}, beside)("events", 250.0)
+    rate_setter(traces, {}, beside)("events", "250/s")
     assert traces["events"].state.path == tmp_path / "checkpoint" / NAME
     assert not list(folders[0].iterdir()) and [each.name for each in beside.folder.iterdir()] == [NAME]
 
@@ -70,4 +70,4 @@ def test_on_this_machine_there_is_one_file_and_no_copy(tmp_path: Path, folders: 
 def test_a_source_that_is_not_there_is_refused_in_one_line(tmp_path: Path, folders: list[Path]) -> None:
     beside: Any = Elsewhere(tmp_path / "away")
     with pytest.raises(UserMistake, match=r"^found source 'clicks', one of events is needed$"):
-        rate_setter(opened(beside, folders[0]), {}, beside)("clicks", 5.0)
+        rate_setter(opened(beside, folders[0]), {}, beside)("clicks", "5/s")
