@@ -52,10 +52,13 @@ def test_failures_that_are_noticed_late_and_recoveries_beyond_their_target_are_t
 
 
 @pytest.mark.parametrize("policy", ["static", "daedalus"])
-@pytest.mark.parametrize(("more", "beyond"), [((), 1.6), (("--timeout-failures", 20), 1.5), (("--engine", "micro-batch"), 2.2)])
-def test_a_failure_is_predicted_by_what_it_costs_this_engine(tmp_path: Path, policy: str, more: tuple[object, ...], beyond: float) -> None:
-    """The downtime of a restart is nothing to micro-batches, which try lost tasks again, and no restart begins before a failure is noticed."""
-    path = written(tmp_path / "steady.csv", "t,rate\n0,20000\n2700,20000\n")
+@pytest.mark.parametrize(("rate", "more", "beyond"), [(20000, (), 1.6), (20000, ("--timeout-failures", 20), 1.5), (21000, ("--engine", "micro-batch"), 2.0)])
+def test_a_failure_is_predicted_by_what_it_costs_this_engine(tmp_path: Path, policy: str, rate: int, more: tuple[object, ...], beyond: float) -> None:
+    """The downtime of a restart is nothing to micro-batches, which try lost tasks again, and no restart begins before a failure is noticed.
+
+    At 20,000 rows/s in micro-batches four and five executors are nearly a tie: which one is chosen depends on the last digits of a forecast.
+    """
+    path = written(tmp_path / "steady.csv", f"t,rate\n0,{rate}\n2700,{rate}\n")
     failures = found("simulate", "--trace", path, "--policy", policy, "--downtime", 30, "--target-recovery", 600, "--failures", "1203,2103", *more)["failures"]
     assert all(1 / beyond < each["predicted_s"] / each["measured_s"] < beyond for each in failures), failures
 
