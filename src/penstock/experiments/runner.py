@@ -4,16 +4,17 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.core.errors import PenstockError
-from penstock.processes import die_with_parent
 from penstock.stores.codec import DecodeError, decode, encode
 
 Report = TypeVar("Report")
@@ -136,8 +137,7 @@ def tried(cell: Runnable[Report], progress: Share) -> Report | Failed:
 
 def in_processes(cells: Mapping[str, Runnable[Report]], processes: int) -> Iterator[tuple[str, Report | Failed]]:
     """Run each cell in a process of its own, several at a time; a process that dies is a cell that failed. Those under way end with this generator."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "penstock.wiring.simulation"])
+    context = serving_forks()
     waiting, running = list(cells.items()), dict[Connection, tuple[str, ForkServerProcess]]()
     try:
         while waiting or running:
@@ -163,11 +163,31 @@ def in_processes(cells: Mapping[str, Runnable[Report]], processes: int) -> Itera
             process.join()
 
 
+def serving_forks() -> ForkServerContext:
+    """Start the server that forks the processes, with Ctrl-C blocked in it and in them: the parent handles it."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "penstock.wiring.simulation"])
+    resource_tracker.ensure_running()  # it unblocks Ctrl-C when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return context
+
+
 def work(result: Connection, cell: Runnable[Any]) -> None:
-    """Run a cell in a child process, on one thread; the parent handles Ctrl-C."""
+    """Run a cell in a child process, on one thread."""
     from threadpoolctl import threadpool_limits
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     with threadpool_limits(1):
         result.send(tried(cell, lambda share: None))
+
+
+def end_with_parent() -> None:
+    """End this process with the one that asked for it; the server that forked it lives on as long as this one does."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
