@@ -71,6 +71,7 @@ def test_the_picture_shows_what_was_had_needed_and_saved(logs: Path, tmp_path: P
         (("--promise-latency-ms", 0), "--promise-latency-ms: found 0"),
         (("--target-recovery", -1), "--target-recovery: found -1"),
         (("--max-executors", 0), "--max-executors: found 0"),
+        (("--longest-batch", -1), "--longest-batch: found -1"),
         (("--downtime", -1), "--downtime: found -1"),
         (("--last", "soon"), "--last: found 'soon'"),
         (("--last", "5s"), "--last: found 5s, at least 300s"),

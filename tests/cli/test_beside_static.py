@@ -19,7 +19,7 @@ def found() -> BesideStatic:
 
 def test_a_policy_costs_less_than_the_maximum_and_it_is_said_which_numbers_were_measured(found: BesideStatic) -> None:
     assert found.policy == "hpa" and found.executors == 4
-    assert found.measured.share_of_maximum is not None and found.measured.share_of_maximum < 1 and found.measured.whole.report.rescales >= 2
+    assert found.measured.whole.report.executor_s < found.measured.whole.executor_s_at_maximum and found.measured.whole.report.rescales >= 2
     rows = {name: (measured, static) for name, measured, static in found.rows()}
     assert rows["executor-seconds"][1].endswith("(100% of the maximum)") and "%" in rows["executor-seconds"][0]
     assert "was measured" in found.note() and "was simulated" in found.note()
@@ -38,6 +38,9 @@ def test_the_first_minute_is_left_out_of_the_second_share_and_a_later_begin_of_t
     run = waved("sine(mean=800, amplitude=550, period=200, phase=150)", 220.0)
     found = beside_static(run.readings, run.events, SPEC, from_s=run.readings[0].at_s + 100.0)
     assert found.measured.whole.report.from_s == pytest.approx(run.readings[0].at_s + 100.0, abs=3)
+    assert found.started.report.from_s == run.readings[0].at_s
+    (row,) = (row for row in found.rows() if row[0] == "with the warm-up")
+    assert row[1].startswith(f"{found.started.report.executor_s:,.0f} (") and row[2] == f"{4 * found.started.report.duration_s:,.0f} (100% of the maximum)"
     assert found.measured.later.report.from_s == pytest.approx(found.measured.whole.report.from_s + 60.0, abs=3)
     assert found.static is not None and found.static.whole.report.duration_s == pytest.approx(found.measured.whole.report.duration_s, abs=3)
 

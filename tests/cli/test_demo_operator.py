@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from penstock.cli.demo import SCALING, prepare
-from penstock.cli.demo_operator import Ended, Operator, begin_load, commands, fit
+from penstock.cli.demo_operator import CLOSING_S, TOTAL_S, Ended, Operator, begin_load, commands, fit
 from penstock.core.domain.job_spec import JobSpec
-from penstock.core.domain.reading import BatchParts, QueryReading, Reading
+from penstock.core.domain.reading import BatchParts, BatchReading, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_cost import BatchMeasured
 from penstock.runtime.fakes import blank_reading
@@ -21,14 +21,14 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobSpec:
 
 
 class AtDesk(Operator):
-    """An operator of a job whose batches cost `slower` times the usual, and which passes a second each time that it is looked at."""
+    """An operator of a job that starts within some seconds and whose batches cost `slower` times the usual; one ends each time that it is looked at."""
 
-    def __init__(self, spec: JobSpec, script: Any, slower: float = 1.0) -> None:
+    def __init__(self, spec: JobSpec, script: Any, slower: float = 1.0, starts_s: float = 0.0) -> None:
         super().__init__(spec, script)
         self.asked: list[tuple[str, Any]] = []
         self.waited_s = 0.0
-        self._slower = slower
-        self._rate, self._batches = 0.0, list[tuple[float, float, float]]()
+        self._slower, self._starts_s = slower, starts_s
+        self._rate, self._batches = 0.0, list[BatchReading]()
 
     def ask(self, verb: str, **arguments: Any) -> None:
         self.asked.append((verb, arguments.get("value")))
@@ -38,12 +38,16 @@ class AtDesk(Operator):
     def wait(self, seconds: float) -> None:
         self.waited_s += seconds
 
+    def spent_s(self) -> float:
+        return self.waited_s
+
     def until_lives(self) -> None:
-        pass
+        self.waited_s += self._starts_s
 
     def _reading(self) -> Reading:
-        rows = 2.0 * self._rate if self.waited_s < 4.0 or len(self._batches) > 8 else 2500.0
-        self._batches.append((rows, self._slower * (OVERHEAD_S + ROW_S * rows), 0.0))
+        rows = 2.0 * self._rate if self._rate != 200.0 or not 5 <= len(self._batches) <= 8 else 2500.0
+        took_s = self._slower * (OVERHEAD_S + ROW_S * rows)
+        self._batches.append(BatchReading(number=len(self._batches) + 1, rows=rows, took_s=took_s, since_s=0.0))
         batch = BatchParts(total_s=1.0, rows=rows, each=tuple(self._batches[-3:]))
         query = QueryReading(name="q", state="running", trigger=Trigger(interval_s=2.0), batch_id=len(self._batches), batch=batch, throughput_rows_per_s=1.0)
         uptime_s = 10.0 * len(self._batches)
@@ -62,6 +66,15 @@ def test_a_machine_that_is_too_slow_for_the_load_gets_less_of_it(spec: JobSpec) 
     operator.run()
     times = float(operator.asked[-2][1].removeprefix("restart:"))
     assert 0.2 < times < 0.9 and f"{times:g} times the declared one" in operator.said[0]
+
+
+def test_the_load_begins_in_time_and_as_declared_where_the_start_leaves_no_time_to_warm_up(spec: JobSpec) -> None:
+    for starts_s, asked in ((5.0, 6), (73.0, 6), (75.0, 4), (79.0, 4)):
+        operator = AtDesk(spec, lambda each: begin_load(each, 185.0), starts_s=starts_s)
+        operator.run()
+        assert len(operator.asked) == asked and operator.waited_s <= TOTAL_S - CLOSING_S + 0.5
+        assert operator.asked[-2:] == [("rate", "restart:1"), ("resume", None)] and operator.over.is_set()
+        assert ("too short" in operator.said[0]) == (starts_s > 5.0)
 
 
 def test_a_load_is_as_declared_where_the_machine_could_not_be_measured(spec: JobSpec) -> None:

@@ -52,7 +52,7 @@ def test_failures_that_are_noticed_late_and_recoveries_beyond_their_target_are_t
 
 
 @pytest.mark.parametrize("policy", ["static", "daedalus"])
-@pytest.mark.parametrize(("rate", "more", "beyond"), [(20000, (), 1.6), (20000, ("--timeout-failures", 20), 1.5), (21000, ("--engine", "micro-batch"), 2.0)])
+@pytest.mark.parametrize(("rate", "more", "beyond"), [(20000, (), 1.6), (20000, ("--timeout-failures", 20), 1.5), (21000, ("--engine", "micro-batch"), 1.5)])
 def test_a_failure_is_predicted_by_what_it_costs_this_engine(tmp_path: Path, policy: str, rate: int, more: tuple[object, ...], beyond: float) -> None:
     """The downtime of a restart is nothing to micro-batches, which try lost tasks again, and no restart begins before a failure is noticed.
 

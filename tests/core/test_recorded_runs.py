@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -20,6 +21,7 @@ from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.terms import Terms
+from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.stores.codec import decode
 
 RECORDED = Path(__file__).parent.parent / "recorded"
@@ -63,3 +65,14 @@ def test_what_is_believed_of_a_recorded_run_makes_sense_at_every_moment(name: st
     late = [seen.capacities[4].value for at_s, seen in known if at_s > ended_s - 60.0 and 4 in seen.capacities]
     assert max(late) < 2.0 * min(late), "four executors are not believed to carry half as much a minute later"
     assert 800.0 < last.capacities[4].value < 6000.0, "neither nothing nor wonders: they have processed more than 1,000 rows/s"
+
+
+def test_a_capacity_follows_rows_that_become_dearer_by_four_fifths_in_five_minutes() -> None:
+    """The simulated job: rows of 1.25 ms that cost nine times as much more in an hour, a skew of 1.1, an overhead of 0.5 s."""
+    begun_s, errors = None, []
+    for reading, seen, _ in lived("simulated_drift"):
+        begun_s = reading.at_s if begun_s is None else begun_s
+        law = BatchLaw(overhead_s=0.5, row_s=0.00125 * (1.0 + 9.0 * (reading.at_s - begun_s) / 3600.0), partitions=12, skew=1.1)
+        if reading.at_s - begun_s > 120.0 and 4 in seen.capacities:
+            errors.append(abs(seen.capacities[4].value / law.capacity_rows_per_s(4, seen.cadence) - 1.0))
+    assert len(errors) > 90 and median(errors) < 0.2 and max(errors) < 0.4

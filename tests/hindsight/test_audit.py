@@ -15,6 +15,7 @@ from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.estimate import Estimate
 from penstock.core.monitor.facts import ExecutorFact
 from penstock.eventlog.log_files import EventLog
@@ -235,7 +236,7 @@ def test_the_fewest_executors_just_carry_the_load_or_the_most_of_it_or_are_what_
 
 def test_executors_are_weighed_up_to_where_more_find_no_task(arriving: Callable[..., Reading]) -> None:
     job = MicroBatchSettings(overhead_s=0.0, row_s=0.001, partitions=40, cores_per_executor=2, trigger=Trigger(interval_s=5.0), query="q0")
-    needed = needed_of([arriving(39_000.0), arriving(41_000.0)], {"q0": job}, Promises(), 1)
+    needed = needed_of([arriving(39_000.0), arriving(41_000.0)], {"q0": job}, Terms(), 1)
     assert (needed.executors.tolist(), needed.beyond.tolist()) == ([20.0, 20.0], [False, True])
     assert why_beyond({"q0": job}) == "a batch of q0 has 40 tasks, and executors beyond 20 get none"
 
@@ -248,6 +249,20 @@ def test_a_promise_that_no_executors_keep_is_a_risk_and_those_that_keep_up_are_n
     assert not any("more arrived than its executors can process" in risk for risk in found.risks)
     (risk,) = [risk for risk in found.risks if risk.startswith("no number of executors keeps the promised latency: a batch of words takes ")]
     assert risk.endswith(" without any row, and may take 513ms")
+
+
+def test_without_a_promise_a_batch_may_take_as_long_as_is_said(log: EventLog) -> None:
+    seen = watched(log, 600.0)
+
+    def found(longest_batch_s: float, latency_s: float | None = None) -> Audited:
+        asked = replace(STATIC, promises=Promises(latency_p95_s=latency_s), longest_batch_s=longest_batch_s)
+        return audit_of(log.path, seen, 6, asked, lambda share: None)
+
+    tight, usual, wide = (found(longest_s) for longest_s in (2.0, 0.0, 60.0))
+    assert tight.needed_s > usual.needed_s > wide.needed_s and found(10.0).needed_s == usual.needed_s
+    assert tight.what_if.runs[0].setup.terms.config.longest_batch_s == 2.0, "policies are tried by the same"
+    assert found(2.0, latency_s=9.0).needed_s == found(60.0, latency_s=9.0).needed_s, "a promise goes before"
+    assert not any("promised latency" in risk for risk in found(0.1).risks), "none is promised"
 
 
 def test_a_query_that_died_for_good_is_a_failure(tmp_path: Path) -> None:
@@ -361,11 +376,11 @@ def test_a_second_query_that_runs_for_seconds_of_every_minute_cannot_be_measured
 
 
 def test_queries_that_share_executors_recover_with_what_the_others_leave(two_queries: Audited) -> None:
-    found, promises = two_queries.what_if.like.found, Promises(latency_p95_s=9.0, recovery_s=120.0)
+    found, terms = two_queries.what_if.like.found, Terms(promises=Promises(latency_p95_s=9.0, recovery_s=120.0))
     reading = replace(blank_reading(found.start_s + 300.0), executors_running=6)
-    both = recovery_at(found, reading, promises, 600.0)
-    assert both > max(recovery_at(replace(found, queries=(query,)), reading, promises, 600.0) for query in found.queries) > 0
-    assert recovery_at(found, replace(reading, executors_running=1), promises, 600.0) == math.inf, "the others leave nothing"
+    both = recovery_at(found, reading, terms, 600.0)
+    assert both > max(recovery_at(replace(found, queries=(query,)), reading, terms, 600.0) for query in found.queries) > 0
+    assert recovery_at(found, replace(reading, executors_running=1), terms, 600.0) == math.inf, "the others leave nothing"
 
 
 def merged(*logs: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.hindsight import whatif
-from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, confidence, of_last, what_if
+from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, confidence, config_of, of_last, what_if
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.load import Load
@@ -175,6 +175,14 @@ def test_the_fewest_and_the_most_executors_are_those_the_job_ran_with(readings: 
     assert limits_of(1, 8, None, like).min_executors == 1, "unless others are asked for"
     assert limits_of(None, 2, None, like) == Limits(min_executors=2, max_executors=2), "or fewer at most than it needed at least"
     assert limits_of(None, 8, None, replace(like, ran_under=None)).min_executors == 1
+
+
+def test_the_simulator_keeps_the_longest_batch_that_the_job_ran_with(readings: list[Reading]) -> None:
+    ran_under = Terms(limits=Limits(max_executors=8), config=Config(longest_batch_s=25.0))
+    like = calibrated_by("clicks", readings, (), 0, ran_under)
+    assert config_of(readings, ran_under).longest_batch_s == like.longest_batch_s == 25.0
+    assert config_of(readings, None).longest_batch_s == replace(like, ran_under=None).longest_batch_s == 0.0
+    assert what_if(like, readings, STATIC).runs[0].setup.terms.config.longest_batch_s == 25.0
 
 
 def test_the_jobs_own_parameters_count_for_its_own_policy_among_others(readings: list[Reading]) -> None:

@@ -34,7 +34,7 @@ RATE, SECONDS = 300.0, 60.0
 
 @pytest.mark.spark
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(2400)
 def test_a_cell_on_spark_runs_a_copy_with_topics_of_its_own_strikes_it_and_leaves_nothing(broker: EmbeddedBroker, tmp_path: Path, state_home: Path) -> None:
     code = "def counted(numbers):\n    return numbers.selectExpr('key', 'value')\n"
     plant = SparkJob(spec=load_job(write(tmp_path, job=JOB.format(broker=broker.bootstrap), code=code)).spec)

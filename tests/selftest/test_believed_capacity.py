@@ -25,10 +25,11 @@ def test_a_seed_is_a_job_and_its_load_stays_below_its_capacity() -> None:
     assert {bool(job.settings.contention) for job in jobs} == {bool(job.settings.drift_per_hour) for job in jobs} == {True, False}
 
 
-def test_what_is_not_known_is_counted_and_no_error() -> None:
+def test_what_is_not_known_is_counted_and_has_no_error() -> None:
     known = Believed(present=True, truth=100.0, value=110.0, low=90.0, high=120.0)
-    median, most, covered = capacities([known, known, Believed(present=True, truth=100.0)], "present", 0.15, 0.35)
-    assert median.found == pytest.approx(0.1) == most.found and covered.found == 1.0 and median.beside == "2 of 3 are known"
+    share, median, most, covered = capacities([known, known, Believed(present=True, truth=100.0)], "present", 0.15, 0.35)
+    assert median.found == pytest.approx(0.1) == most.found and covered.found == 1.0
+    assert (share.found, share.beside, share.met) == (pytest.approx(2 / 3), "2 of 3", False)
 
 
 def test_recoveries_that_are_over_with_the_next_batch_are_named() -> None:

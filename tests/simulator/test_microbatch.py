@@ -17,7 +17,10 @@ from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batch_recovery import cold_work_s
+from penstock.simulator.batch import planned_batch
 from penstock.simulator.engine_settings import NOT_NEGATIVE, MicroBatchSettings
+from penstock.simulator.executor_pool import Executor, Pool
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 
@@ -218,10 +221,31 @@ def test_a_lost_executor_is_counted_and_replaced() -> None:
     assert len(running.observation().executors) == 3 and set(running.record.seconds().executors) == {3.0}
 
 
-def test_the_only_executor_takes_the_whole_batch_with_it() -> None:
+def test_the_only_executor_takes_the_whole_batch_with_it_which_begins_again_on_a_cold_one() -> None:
     job = replace(ON_SPARK, partitions=4)
     batch = next(batch for batch in batches(engine(job, 100.0, 1, (Fault(at_s=9.5),)), 60.0) if batch.started_s == 9.0)
-    assert batch.committed_s == pytest.approx(9.5 + 2.5 + 2.0 + job.law.duration_s(300.0, 1))
+    alone_s = job.law.duration_s(300.0, 1)
+    assert batch.committed_s == pytest.approx(9.5 + 2.5 + 2.0 + alone_s + cold_work_s(alone_s, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("executors", "tasks", "victim", "longer_s"), [(4, 12, "1", 3.0), (2, 12, "2", 8.0), (4, 4, "3", 3.0), (3, 12, "1", 4.0), (4, 1, "1", 3.0), (4, 1, "2", 0)]
+)
+def test_whole_tasks_of_a_lost_executor_are_run_again_in_waves(executors: int, tasks: int, victim: str, longer_s: float) -> None:
+    """Tasks of 1 s and 2 s for the retry: three of one of four executors run at once on the others, six of one of two one after the other."""
+    job = MicroBatchSettings(overhead_s=0.0, row_s=0.001, partitions=tasks)
+    batch = planned_batch(job, Pool.warm(executors, 0.0).running, 0, 0.0, 1000.0 * tasks, 10.0, noise=0.0)
+    assert batch.without(victim, executors - 1, 2.0).duration_s - batch.duration_s == pytest.approx(longer_s)
+
+
+def test_many_rounds_of_tasks_share_what_a_new_executor_loses_and_a_single_one_waits_for_it() -> None:
+    for rounds in (1, 12):
+        job = MicroBatchSettings(overhead_s=0.5, row_s=0.004 / rounds, partitions=4 * rounds)
+        executors = [*Pool.warm(3, 0.0).running, Executor(executor_id="4", added_s=7.0, cold_since_s=7.0)]
+        batch = planned_batch(job, executors, 0, 0.0, 1000.0 * rounds, 10.0, noise=0.0)
+        longer_s, lost_s = batch.duration_s - job.law.duration_s(1000.0 * rounds, 4), cold_work_s(1.5 if rounds > 1 else 1.0, 3.0)
+        assert longer_s == pytest.approx(lost_s if rounds == 1 else lost_s / 4)
+        assert batch.tasks_s == pytest.approx(4.0 * (1.0 + cold_work_s(1.5, 3.0) / 4 / 1.5)), "of one executor"
 
 
 def test_a_query_that_fails_takes_its_batch_in_again_and_keeps_its_executors() -> None:

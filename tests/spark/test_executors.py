@@ -43,5 +43,6 @@ def test_executors_that_never_arrive_are_reported_missing_and_those_that_run_go_
     scaled = plant.engine.pool.scale(9, timeout_s=8, wait_for_gap=lambda: None)
     assert not scaled.done and scaled.reason == MISSING
     assert 8 <= time.monotonic() - began < 30
+    plant.wait_until(lambda: len(plant.engine.pool.running()) >= 3, what="as many as the cluster gives")
     assert len(plant.engine.pool.running()) == 3, "the cluster gives no more than the session's limit"
     assert plant.engine.pool.scale(2, timeout_s=60, wait_for_gap=lambda: None).done

@@ -55,7 +55,7 @@ def test_one_line_gives_full_observation_and_control_and_await_termination_survi
     assert rows == 700, "more rows come than the limit lets through, so every batch is as large as it allows: it reached the source inside the script's plan"
 
     query.stop()
-    ended.join(timeout=20)
+    ended.join(timeout=80)
     assert not ended.is_alive() and not query.isActive
     assert not JobFolder(job).socket.exists()
     with HistoryReader.open(JobFolder(job).history) as history:

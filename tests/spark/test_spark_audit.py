@@ -31,7 +31,7 @@ STARTED_S = 45.0
 
 
 def penstock(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "penstock", *arguments], cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run([sys.executable, "-m", "penstock", *arguments], cwd=folder, capture_output=True, text=True, timeout=1120, check=False)
 
 
 def record(tmp_path: Path, state_home: Path, *, compress: bool = False, rolling: bool = False, codec: str = "zstd", second: str = "") -> Path:
@@ -57,7 +57,7 @@ def record(tmp_path: Path, state_home: Path, *, compress: bool = False, rolling:
                 driver.wait(RUN_S)
             except subprocess.TimeoutExpired:
                 driver.send_signal(signal.SIGTERM)
-            assert driver.wait(60) == 0, (tmp_path / "out.log").read_text()
+            assert driver.wait(240) == 0, (tmp_path / "out.log").read_text()
         finally:
             if driver.poll() is None:
                 driver.kill()

@@ -41,6 +41,7 @@ def test_a_query_that_fails_is_restarted_and_a_hopeless_one_given_up_without_tak
     given_up = plant.said(QueryGivenUp)
     assert [event.query for event in given_up] == ["hopeless"]
     assert given_up[0].cause == "LookupError: no table of that name" and "same error" in given_up[0].reason
+    assert "hopeless is given up after 2 restarts" in given_up[0].words() and "capacity of the job are without it" in given_up[0].words()
     assert len(hopeless.failures) == 3
     reading = plant.engine.read()
     assert {query.name: query.state for query in reading.queries} == {"healthy": "running", "hopeless": "given up"}

@@ -36,7 +36,10 @@ def test_a_query_whose_batch_never_ends_after_a_stop_is_given_up_clearly() -> No
         supervised.query.change(FAST, commit_wait_s=0.05)
     for _ in range(10):
         supervised.look(after_s=Config().executors_timeout_s)
-    assert supervised.query.state == "given up" and len(supervised.said(QueryGivenUp)) == 1
+    assert supervised.query.state == "given up"
+    (given_up,) = supervised.said(QueryGivenUp)
+    assert given_up.words().startswith("query q is given up after 2 restarts (it failed 3 times in a row with the same error and without a commit): ")
+    assert given_up.words().endswith("; rates, lag and capacity of the job are without it")
 
 
 def test_a_checkpoint_that_goes_away_during_a_change_costs_a_restart_not_the_query() -> None:

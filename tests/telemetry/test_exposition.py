@@ -32,7 +32,7 @@ def full_reading() -> Reading:
     executor = ExecutorReading(executor_id="7", host="node", slots=n(), uptime_s=n(), throughput_rows_per_s=n(), busyness=n(), cpu_cores=n())
     query = QueryReading(
         name="lookup", state="running", trigger=Trigger(interval_s=n()), rate_limit_rows_per_s=n(), kept_share=n(), batch_id=n(), batches=n(),
-        since_commit_s=n(), uptime_s=n(), arrival_rows_per_s=n(), throughput_rows_per_s=n(), lag_rows=n(), lag_s=n(), excess_lag_rows=n(),
+        batches_run=n(), since_commit_s=n(), uptime_s=n(), arrival_rows_per_s=n(), throughput_rows_per_s=n(), lag_rows=n(), lag_s=n(), excess_lag_rows=n(),
         latency=quantiles(), clock_skew_s=n(), batch=BatchParts(total_s=n(), parts_s={"addBatch": n(), "commit": n()}), busyness=n(), stages=(stage,),
         state_rows=n(), state_memory_bytes=n(), partitions=n(), failures=n(), in_batch_rows=n(), boundary_pause_s=n(), replayed_rows=n(), slots_held=n(),
         source_partitions=tuple(PartitionReading(name=name, arrival_rows_per_s=n(), lag_rows=n()) for name in ("clicks-0", "clicks-1")),

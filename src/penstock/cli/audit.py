@@ -30,6 +30,7 @@ def audit(
     policy: Annotated[str, typer.Option(help="The policy to try, or all of them.", metavar="NAME|all")] = ALL,
     target_recovery: Annotated[float | None, typer.Option(help="The promised recovery time in seconds.")] = None,
     promise_latency_ms: Annotated[float | None, typer.Option(help="The promised p95 latency in milliseconds.")] = None,
+    longest_batch: Annotated[float, typer.Option(help="The longest batch in seconds if no latency is promised (0: two triggers, at least 10).")] = 0.0,
     max_executors: Annotated[int | None, typer.Option(help="The maximum number of executors (default: that of the job).")] = None,
     downtime: Annotated[float | None, typer.Option(help="Seconds from the request of an executor until it is ready (5).")] = None,
     last: Annotated[str, typer.Option(help="Audit only the last part of each log.", metavar="DURATION")] = USUAL_LAST,
@@ -39,12 +40,13 @@ def audit(
 ) -> None:
     """Audit Spark event logs of streaming jobs. Prints the executor-hours wasted, the promises at risk, and what each policy would have saved."""
     needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
-    needed(0, downtime=downtime)
+    needed(0, downtime=downtime, longest_batch=longest_batch)
     needed(1, max_executors=max_executors)
     parameters_of(policy, [])
     asked = AuditAsked(
         policies=policies_of(policy),
         promises=promises_of(promise_latency_ms, target_recovery, None),
+        longest_batch_s=longest_batch,
         max_executors=max_executors,
         up_s=downtime,
         last_s=last_of(last, LEAST_LAST_S),

@@ -15,16 +15,13 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.dashboard.summary import RunSummary, summarise
 from penstock.hindsight.whatif import Like
+from penstock.selftest.demonstration import FIRST_S
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.rerun import rerun
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import simulate
 
 NOT_KNOWN = "not known"
-
-
-FIRST_S = 60.0
-"""What a job needs to find its feet: the share of rows within the promise is also shown without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,19 +31,14 @@ class Deployment:
     whole: RunSummary
     later: RunSummary
 
-    @property
-    def share_of_maximum(self) -> float | None:
-        """Executor-seconds as a share of those of the maximum over the same time."""
-        most = self.whole.executor_s_at_maximum
-        return self.whole.report.executor_s / most if most else None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideStatic:
-    """Both deployments over the same time. `static` and `p95_off` are None if nothing could be simulated."""
+    """Both deployments over the same time, and the measured one with its start. `static` and `p95_off` are None if nothing could be simulated."""
 
     policy: str
     executors: int
+    started: RunSummary
     measured: Deployment
     static: Deployment | None
     p95_off: float | None
@@ -67,7 +59,8 @@ class BesideStatic:
         one, other = self.measured, self.static
         whole, later = (None, None) if other is None else (other.whole, other.later)
         return [
-            ("executor-seconds", executor_words(one), executor_words(other)),
+            ("executor-seconds", executor_words(one.whole), executor_words(whole)),
+            ("with the warm-up", executor_words(self.started), f"{self.started.executor_s_at_maximum:,.0f} (100% of the maximum)"),
             ("latency p50, p95", latency_words(one.whole), latency_words(whole)),
             (promised, within_words(one.whole), within_words(whole)),
             (f"{promised}, after {duration_words(FIRST_S)}", within_words(one.later), within_words(later)),
@@ -99,6 +92,7 @@ def beside_static(readings: Sequence[Reading], events: Sequence[Event], spec: Jo
     return BesideStatic(
         policy=decided[-1] if decided else "as declared",
         executors=spec.limits.max_executors,
+        started=since(readings, events, spec, readings[0].at_s),
         measured=deployment(readings, events, spec, start_s),
         static=static_run(like, spec, start_s) if like else None,
         p95_off=like.error.latency_p95 if like else None,
@@ -106,11 +100,12 @@ def beside_static(readings: Sequence[Reading], events: Sequence[Event], spec: Jo
 
 
 def deployment(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec, from_s: float) -> Deployment:
-    def since(at_s: float) -> RunSummary:
-        seen, heard = [each for each in readings if each.at_s >= at_s], [each for each in events if each.at_s >= at_s]
-        return summarise(seen, heard, spec.promises, spec.limits.max_executors, spec.config.reading_window_s)
+    return Deployment(whole=since(readings, events, spec, from_s), later=since(readings, events, spec, from_s + FIRST_S))
 
-    return Deployment(whole=since(from_s), later=since(from_s + FIRST_S))
+
+def since(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec, at_s: float) -> RunSummary:
+    seen, heard = [each for each in readings if each.at_s >= at_s], [each for each in events if each.at_s >= at_s]
+    return summarise(seen, heard, spec.promises, spec.limits.max_executors, spec.config.reading_window_s)
 
 
 def likeness(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec) -> Like | None:
@@ -131,11 +126,11 @@ def static_run(like: Like, spec: JobSpec, from_s: float) -> Deployment:
     return deployment(run.readings, run.events, spec, from_s - like.found.start_s)
 
 
-def executor_words(run: Deployment | None) -> str:
+def executor_words(run: RunSummary | None) -> str:
     if run is None:
         return NOT_KNOWN
-    share = run.share_of_maximum
-    return f"{run.whole.report.executor_s:,.0f}" + ("" if share is None else f" ({share:.0%} of the maximum)")
+    executor_s, most = run.report.executor_s, run.executor_s_at_maximum
+    return f"{executor_s:,.0f}" + (f" ({executor_s / most:.0%} of the maximum)" if most else "")
 
 
 def latency_words(run: RunSummary | None) -> str:

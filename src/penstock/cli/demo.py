@@ -11,17 +11,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from penstock.cli.beside_static import beside_static
+from penstock.cli.beside_static import beside_static, since
 from penstock.cli.demo_operator import Operator, begin_load, commands
 from penstock.cli.run import run_job
 from penstock.cli.terminal import pairs_of
-from penstock.core.domain.events.source_events import SourceRateSet
 from penstock.core.domain.job_spec import JobSpec
 from penstock.core.errors import UserMistake
-from penstock.dashboard.summary import summarise
 from penstock.remote import RemoteJob
 from penstock.runtime.home import JobFolder
 from penstock.runtime.jobfile import load_job
+from penstock.selftest.demonstration import load_begun
 from penstock.stores.reader import read_history
 
 FRESH = ("checkpoint", "demo.png", "demo.html")
@@ -62,7 +61,7 @@ def demo(
     static: Annotated[bool, typer.Option("--static", help="Run the same load without a policy, on the maximum number of executors.")] = False,
     realtime: Annotated[bool, typer.Option("--realtime", help="Show Kafka and Spark's Real-Time Mode, operated by hand, instead of a policy.")] = False,
 ) -> None:
-    """Show what Penstock does in about four minutes. It needs no preparation and leaves nothing running."""
+    """Show what Penstock does in under five minutes. It needs no preparation and leaves nothing running."""
     if static and realtime:
         raise UserMistake("--static and --realtime: there is one demonstration at a time")
     console = Console()
@@ -109,9 +108,9 @@ def show(console: Console, spec: JobSpec, folder: Path, *, compares: bool) -> No
 
     history = JobFolder(spec.name).history
     readings, events = read_history(history)
-    began_s = max((event.at_s for event in events if isinstance(event, SourceRateSet) and event.times is not None), default=readings[0].at_s)
-    seen, heard = [each for each in readings if each.at_s >= began_s], [each for each in events if each.at_s >= began_s]
-    summary = summarise(seen, heard, spec.promises, spec.limits.max_executors, spec.config.reading_window_s)
+    begun = load_begun(events)
+    began_s = readings[0].at_s if begun is None else begun.at_s
+    summary = since(readings, events, spec, began_s)
     console.print(pairs_of(summary.rows()))
     if compares:
         found = beside_static(readings, events, spec, began_s)

@@ -23,8 +23,8 @@ from penstock.stores.codec import decode
 from penstock.trace.state import recipe_of
 
 POLL_S = 0.5
-ASKED_S = 300.0
-"""The longest time in which something that is waited for must have happened."""
+TOTAL_S, CLOSING_S = 300.0, 35.0
+"""A demonstration is over so long after its command began; the start of Python, the stop, the comparison and the pictures have this much of it."""
 
 
 class Ended(Exception):
@@ -43,6 +43,7 @@ class Operator(threading.Thread):
         self._remote = RemoteJob(JobFolder(spec.name).socket)
         self._script = script
         self._stopping = threading.Event()
+        self._began_s = time.monotonic()
 
     def stop(self) -> None:
         self._stopping.set()
@@ -65,10 +66,13 @@ class Operator(threading.Thread):
         except PenstockError as error:
             self.mishaps.append(str(error))
 
-    def until(self, happened: Callable[[Reading], bool], within_s: float = ASKED_S) -> bool:
-        """Look at the job until something has happened, and return whether it has."""
-        deadline = time.monotonic() + within_s
-        while time.monotonic() < deadline:
+    def spent_s(self) -> float:
+        """Return the seconds since the command began."""
+        return time.monotonic() - self._began_s
+
+    def until(self, happened: Callable[[Reading], bool], by_s: float = TOTAL_S) -> bool:
+        """Look at the job until something has happened, for at most so long after the command began, and return whether it has."""
+        while self.spent_s() < by_s:
             reading = self._reading()
             if reading is not None and happened(reading):
                 return True
@@ -93,8 +97,6 @@ BURST, BURST_S = 6.0, 4.0
 """More than a trigger's worth of rows, so that batches differ in size: this many times the first rate, for so many seconds."""
 MEASURED = 6
 """Batches from the burst on that are measured."""
-WARM_S = 60.0
-"""The longest warm-up."""
 SPARE = 0.8
 """The share of the capacity of all executors that the peak of the load may take."""
 
@@ -123,18 +125,21 @@ class Fitted:
 
 
 def begin_load(operator: Operator, lasts_s: float) -> None:
-    """Warm the job up at the first rate of its trace, fit the load to the machine, and let it run for `lasts_s` from then on."""
+    """Warm the job up at the first rate of its trace, fit the load to the machine, and let it run for `lasts_s` from then on.
+
+    The start and the warm-up have what is left of the time of a demonstration.
+    """
     spec = operator.spec
     rates = curve_of(recipe_of({**spec.sources[0].options, "folder": spec.folder})).rate_at(np.arange(lasts_s + 1.0))
-    first, batches = float(rates[0]), list[BatchMeasured]()
+    first, batches, warm_by_s = float(rates[0]), list[BatchMeasured](), TOTAL_S - CLOSING_S - lasts_s
     operator.until_lives()
     operator.ask("pause", reason="the job warms up")
     operator.ask("rate", value=f"{first:g}")
-    operator.until(lambda reading: _newest(reading) >= COLD, WARM_S)
-    operator.ask("rate", value=f"{BURST * first:g}")
-    operator.wait(BURST_S)
-    operator.ask("rate", value=f"{first:g}")
-    operator.until(Collected(batches, MEASURED), WARM_S)
+    if operator.until(lambda reading: _newest(reading) >= COLD, warm_by_s - BURST_S):
+        operator.ask("rate", value=f"{BURST * first:g}")
+        operator.wait(BURST_S)
+        operator.ask("rate", value=f"{first:g}")
+        operator.until(Collected(batches, MEASURED), warm_by_s)
     fitted = fit(spec, batches, float(rates.max()))
     operator.said.append(fitted.words())
     operator.ask("rate", value=f"restart:{fitted.times:g}")
@@ -153,7 +158,7 @@ class Collected:
     def __call__(self, reading: Reading) -> bool:
         (query,) = reading.queries
         if query.batch_id is not None and query.batch_id != self._known:
-            self._batches += batches_measured(query, reading, self._known, warming=False)
+            self._batches += batches_measured(query, reading, self._known)
             self._known = query.batch_id
         return len(self._batches) >= self._enough and reading.excess_lag_rows == 0
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from penstock.cli import EXIT_INTERNAL, complain
 from penstock.cli.report import JsonOption, bar
 from penstock.cli.terminal import pairs_of
-from penstock.core.errors import UserMistake
+from penstock.core.errors import PenstockError
 
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
 TRACES = Path("../shared/data/workloads")
@@ -106,6 +106,17 @@ def capacity(
 
 
 @app.command()
+def demonstration(
+    keep: Annotated[Path | None, typer.Option(help="Store each run here. Those of the same code are not repeated.", metavar="FILE")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the demonstration quiet, and beside busy loops in its first 90 seconds. Takes about ten minutes. Exit code 1 if a target is missed."""
+    from penstock.selftest.demonstration import measure_demonstration
+
+    show("demonstration", "runs", lambda progress: measure_demonstration(keep, progress), as_json)
+
+
+@app.command()
 def honesty(
     minutes: Annotated[
         float, typer.Option(min=4, help="The length of the run on Spark after a minute of start; without --calibrate-from a run to calibrate comes first.")
@@ -137,6 +148,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance
     """Measure every target, and write one JSON file and one table. Exit code 1 if a target is missed or cannot be measured."""
     from penstock.selftest.believed_capacity import measure_believed
     from penstock.selftest.ceiling import measure_ceiling
+    from penstock.selftest.demonstration import measure_demonstration
     from penstock.selftest.feeder_speed import measure_feeder
     from penstock.selftest.honesty import measure_honesty
     from penstock.selftest.models_accuracy import measure_models
@@ -148,11 +160,12 @@ def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, out / "models.jsonl", progress),
         "capacity": lambda progress: measure_believed(500, 200, 3, out / "capacity.jsonl", progress),
         "speed": measure_speed,
+        "demonstration": lambda progress: measure_demonstration(out / "demonstration.jsonl", progress),
         "honesty": lambda progress: measure_honesty(8.0, None, out / "honesty", progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
         "feeder": lambda progress: measure_feeder(60_000.0, 20.0, progress),
         "source": lambda progress: measure_ceiling(2, 12, 15.0, progress),
-        "overhead": lambda progress: measure_overhead(12, 12, out / "overhead.jsonl", progress),
+        "overhead": lambda progress: measure_overhead(6, 8, out / "overhead.jsonl", progress),
     }
     out.mkdir(parents=True, exist_ok=True)
     measure_all(measures, out)
@@ -176,8 +189,8 @@ def measure_all(measures: Mapping[str, Measure], out: Path) -> None:
         with bar(name) as progress:
             try:
                 results[name] = measure(progress)
-            except UserMistake as mistake:
-                results[name] = Unmeasured(why=str(mistake))
+            except (PenstockError, RuntimeError) as error:
+                results[name] = Unmeasured(why=str(error))
         console.print(pairs_of(results[name].rows(), name))
         (out / "acceptance.json").write_text(json.dumps({each: asdict(result) for each, result in results.items()}, indent=2))
         (out / "acceptance.txt").write_text(console.export_text(clear=False))

@@ -89,7 +89,9 @@ def simulate(
     own = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), rollback=False)
     autopilot = with_downtimes(own, settings, faults)
     promises, known = promises_of(promise_latency_ms, target_recovery, recorded), () if profile is None else tuple(read_profile(profile))
-    config = replace(EVEN, reading_interval_s=UNREAD_S) if policy == "static" and not faults else EVEN
+    config = replace(EVEN, longest_batch_s=0.0 if recorded is None else recorded.longest_batch_s)
+    if policy == "static" and not faults:
+        config = replace(config, reading_interval_s=UNREAD_S)
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=autopilot, profile=known)
     setup = Setup(load=load, engine=settings, terms=terms, faults=faults, seed=seed)
     tried, left_out = possible(setup, policies_of(policy))

@@ -1,15 +1,16 @@
 """Audit a job from its Spark event log: the executors it had and needed, and what each policy would have saved."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from penstock.core.config import USUAL_READING_S
+from penstock.core.config import EVEN, USUAL_READING_S
 from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
+from penstock.core.knowledge.terms import Terms
 from penstock.core.report.run_report import RunReport, held_s, run_report
 from penstock.eventlog.log_files import EventLog
 from penstock.hindsight.audit_findings import late_recoveries, needed_of, out_of_reach, risks, why_beyond
@@ -23,10 +24,14 @@ READING_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditAsked:
-    """The policies to try and the promises; `max_executors` None is the most that the job had, `up_s` the time to start an executor, if it is known."""
+    """The policies to try and the promises; without a promised latency `longest_batch_s` counts, 0 is its default.
+
+    `max_executors` None is the most that the job had, `up_s` the time to start an executor, if it is known.
+    """
 
     policies: tuple[str, ...]
     promises: Promises = Promises()
+    longest_batch_s: float = 0.0
     max_executors: int | None = None
     up_s: float | None = None
     last_s: float = 86400.0
@@ -101,7 +106,8 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
 
 def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
     """Audit the readings of a job that had at most `most` executors."""
-    like = calibrated_by(seen.name, seen.readings, (), asked.seed, up_s=asked.up_s, scheduler=seen.scheduler, only="micro_batch")
+    terms = Terms(promises=asked.promises, config=replace(EVEN, longest_batch_s=asked.longest_batch_s))
+    like = calibrated_by(seen.name, seen.readings, (), asked.seed, terms, up_s=asked.up_s, scheduler=seen.scheduler, only="micro_batch")
     allowed = asked.max_executors or most
     limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))
     tried = what_if(
@@ -111,7 +117,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         lambda done_s, total_s: progress(done_s / total_s),
     )
     costs = {query.name: query.settings for query in like.found.queries}
-    needed = needed_of(seen.readings, costs, asked.promises, most)
+    needed = needed_of(seen.readings, costs, terms, most)
     held, had = held_s(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = run_report(seen.readings, asked.promises)
     short = np.maximum(needed.executors - had, 0.0)
@@ -121,14 +127,14 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         short_share=float((short > 0) @ held) / whole.duration_s,
         beyond_share=float(needed.beyond @ held) / whole.duration_s,
         why_beyond=why_beyond(costs),
-        late_share=late_recoveries(like.found, seen.readings, asked.promises),
+        late_share=late_recoveries(like.found, seen.readings, terms),
         failures=seen.failures,
     )
     return Audited(
         path=path, name=seen.name, app_id=seen.app_id, ran=whole, needed_s=float(needed.executors @ held),
         wasted_s=float(np.maximum(had - needed.executors, 0.0) @ held), short_s=float(short @ held),
         rows_per_s=seen.rows / whole.duration_s,
-        batch_p95_s=batch_p95_s(seen.readings), risks=(*out_of_reach(costs, asked.promises), *at_risk), what_if=tried, notes=(*seen.notes, *like.found.notes),
+        batch_p95_s=batch_p95_s(seen.readings), risks=(*out_of_reach(costs, terms), *at_risk), what_if=tried, notes=(*seen.notes, *like.found.notes),
     )  # fmt: skip
 
 

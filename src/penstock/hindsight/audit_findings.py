@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.job_spec import PROMISED_SHARE, Promises
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.units import duration_words
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.capacity.batch_law import waves
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.outage import recovery_s
@@ -39,10 +41,10 @@ class Needed:
     beyond: npt.NDArray[np.bool_]
 
 
-def needed_of(readings: Sequence[Reading], costs: Mapping[str, Settings], promises: Promises, had: int) -> Needed:
+def needed_of(readings: Sequence[Reading], costs: Mapping[str, Settings], terms: Terms, had: int) -> Needed:
     """Return the executors needed by queries of these costs, for a job that had at most `had` executors."""
     most = max([SEARCHED * had, *map(useful, costs.values())])
-    return needed_executors(readings, {name: capacities(each, promises, most) for name, each in costs.items()})
+    return needed_executors(readings, {name: capacities(each, terms, most) for name, each in costs.items()})
 
 
 def useful(settings: Settings) -> int:
@@ -50,11 +52,15 @@ def useful(settings: Settings) -> int:
     return waves(settings.partitions, settings.cores_per_executor) if isinstance(settings, MicroBatchSettings) else 1
 
 
-def capacities(settings: Settings, promises: Promises, most: int) -> FloatArray:
+def cadence_under(terms: Terms, settings: MicroBatchSettings) -> Cadence:
+    return settings.cadence(terms.promises, terms.config.longest_batch_s)
+
+
+def capacities(settings: Settings, terms: Terms, most: int) -> FloatArray:
     """Return the capacity in rows/s of 1 to `most` executors; more executors never have less."""
     numbers = range(1, most + 1)
     if isinstance(settings, MicroBatchSettings):
-        found = [settings.law.capacity_rows_per_s(executors, settings.cadence(promises)) for executors in numbers]
+        found = [settings.law.capacity_rows_per_s(executors, cadence_under(terms, settings)) for executors in numbers]
     else:
         found = [settings.capacity_rows_per_s * executors for executors in numbers]
     return np.asarray(np.maximum.accumulate(found), dtype=np.float64)
@@ -92,11 +98,13 @@ def why_beyond(costs: Mapping[str, Settings]) -> str:
     return "; ".join(said)
 
 
-def out_of_reach(costs: Mapping[str, Settings], promises: Promises) -> list[str]:
-    """Return the queries whose batches take too long for the promised latency without any row."""
+def out_of_reach(costs: Mapping[str, Settings], terms: Terms) -> list[str]:
+    """Return the queries whose batches take too long for the promised latency without any row; none where no latency is promised."""
     found = []
     for name, settings in costs.items():
-        if isinstance(settings, MicroBatchSettings) and settings.overhead_s >= (longest_s := settings.cadence(promises).longest_s):
+        if terms.promises.latency_p95_s is None or not isinstance(settings, MicroBatchSettings):
+            continue
+        if settings.overhead_s >= (longest_s := cadence_under(terms, settings).longest_s):
             takes, may_take = duration_words(settings.overhead_s), f"may take {duration_words(longest_s)}" if longest_s > 0 else "its trigger alone is too long"
             found.append(f"no number of executors keeps the promised latency: a batch of {name} takes {takes} without any row, and {may_take}")
     return found
@@ -132,39 +140,39 @@ def risks(
     return tuple(found)
 
 
-def late_recoveries(found: Calibrated, readings: Sequence[Reading], promises: Promises) -> float:
+def late_recoveries(found: Calibrated, readings: Sequence[Reading], terms: Terms) -> float:
     """Return the share of the time at which a recovery from a failure just before a commit would take longer than promised, on the executors that ran."""
-    promised_s, seen = promises.recovery_s, [reading for reading in readings if reading.queries and reading.at_s >= found.start_s]
+    promised_s, seen = terms.promises.recovery_s, [reading for reading in readings if reading.queries and reading.at_s >= found.start_s]
     if promised_s is None or not seen:
         return 0.0
     tried = seen[:: -(-len(seen) // MOST_FAILURES)]
-    return sum(recovery_at(found, reading, promises, FOLLOWED * promised_s) > promised_s for reading in tried) / len(tried)
+    return sum(recovery_at(found, reading, terms, FOLLOWED * promised_s) > promised_s for reading in tried) / len(tried)
 
 
-def recovery_at(found: Calibrated, reading: Reading, promises: Promises, follow_s: float) -> float:
+def recovery_at(found: Calibrated, reading: Reading, terms: Terms, follow_s: float) -> float:
     """Return the seconds to recover from a failure at this reading, until the last query has, each with the executors that the others leave."""
     executors, at_s = max(1, reading.executors_running), reading.at_s
-    used = {query.name: query.arrivals.rate(at_s) / max(capacity_alone(query.settings, executors, promises), LEAST_CARRIED) for query in found.queries}
+    used = {query.name: query.arrivals.rate(at_s) / max(capacity_alone(query.settings, executors, terms), LEAST_CARRIED) for query in found.queries}
     lags = {query.name: query.excess_lag_rows or 0.0 for query in reading.queries}
 
     def recovers_s(query: CalibratedQuery) -> float:
         left = 1.0 - (sum(used.values()) - used[query.name])
-        return recovery_of(query, left, executors, at_s, lags.get(query.name, 0.0), promises, follow_s) if left > 0 else math.inf
+        return recovery_of(query, left, executors, at_s, lags.get(query.name, 0.0), terms, follow_s) if left > 0 else math.inf
 
     return max(map(recovers_s, found.queries))
 
 
-def capacity_alone(settings: Settings, executors: int, promises: Promises) -> float:
+def capacity_alone(settings: Settings, executors: int, terms: Terms) -> float:
     """Return the capacity in rows/s of the executors for one query alone."""
     if isinstance(settings, MicroBatchSettings):
-        return replace(settings.law, limit_rows=None).capacity_rows_per_s(executors, settings.cadence(promises))
+        return replace(settings.law, limit_rows=None).capacity_rows_per_s(executors, cadence_under(terms, settings))
     return settings.capacity_rows_per_s * executors
 
 
-def recovery_of(query: CalibratedQuery, left: float, executors: int, at_s: float, lag_rows: float, promises: Promises, follow_s: float) -> float:
+def recovery_of(query: CalibratedQuery, left: float, executors: int, at_s: float, lag_rows: float, terms: Terms, follow_s: float) -> float:
     """Return the seconds until a query has recovered with a share `left` of the executors."""
     arrivals, settings = query.arrivals.between(at_s, at_s + follow_s), query.settings
     if isinstance(settings, MicroBatchSettings):
-        outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, cadence=settings.cadence(promises), executors=executors, lag_rows=lag_rows)
+        outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, cadence=cadence_under(terms, settings), executors=executors, lag_rows=lag_rows)
         return recovery_by_batches_s(replace(settings.law, row_s=settings.law.row_s / left), arrivals, outage)
     return recovery_s(arrivals, at_s, left * settings.capacity_rows_per_s * executors, settings.interval_s, settings.downtime_s, lag_rows)

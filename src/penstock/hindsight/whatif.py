@@ -82,6 +82,10 @@ class Like:
             )
 
     @property
+    def longest_batch_s(self) -> float:
+        return 0.0 if self.ran_under is None else self.ran_under.config.longest_batch_s
+
+    @property
     def min_executors(self) -> int:
         return 1 if self.ran_under is None else self.ran_under.limits.min_executors
 
@@ -96,7 +100,7 @@ def calibrated_by(
     up_s: float | None = None, scheduler: Scheduler = "fair", only: Plant | None = None,
 ) -> Like:  # fmt: skip
     """Calibrate a simulator by these readings; raise `UserMistake` if there is nothing to simulate. For the other arguments see `calibrated`."""
-    config = config_of(readings)
+    config = config_of(readings, ran_under)
     autopilot = None if ran_under is None else ran_under.autopilot
     found = calibrated(readings, events, config, autopilot=autopilot, up_s=up_s, scheduler=scheduler, only=only)
     started = [event for event in events if isinstance(event, RunStarted)]
@@ -104,9 +108,10 @@ def calibrated_by(
     return Like(name=name, found=found, error=lived.error, again=lived.readings, started=started[-1] if started else None, ran_under=ran_under)
 
 
-def config_of(readings: Sequence[Reading]) -> Config:
-    """Return a configuration with the median time between two readings, as a history does not have its settings."""
-    return Config(reading_interval_s=min(max(usual_s(readings) or Config().reading_interval_s, SHORTEST_INTERVAL_S), LONGEST_INTERVAL_S))
+def config_of(readings: Sequence[Reading], ran_under: Terms | None) -> Config:
+    """Return a configuration with the median time between two readings, and the longest batch that the job's terms set, if the history has them."""
+    interval_s = min(max(usual_s(readings) or Config().reading_interval_s, SHORTEST_INTERVAL_S), LONGEST_INTERVAL_S)
+    return Config(reading_interval_s=interval_s, longest_batch_s=0.0 if ran_under is None else ran_under.config.longest_batch_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

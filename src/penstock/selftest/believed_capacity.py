@@ -179,13 +179,14 @@ def cells_of(count: int, fails: bool) -> list[JobsCell]:
 
 
 def capacities(believed: Sequence[Believed], which: str, middle: float, most: float) -> tuple[Measured, ...]:
-    """Return the errors of the capacities that are known, and how often their bounds hold."""
+    """Return how many capacities are known, the errors of those, and how often their bounds hold."""
     known = [(each.value, each) for each in believed if each.value is not None]
     errors = np.array([abs(value / each.truth - 1.0) for value, each in known])
     covered = float(np.mean([each.low <= each.truth <= each.high for _, each in known]))
-    of = f"{len(known)} of {len(believed)} are known"
+    of = f"{len(known)} of {len(believed)}"
     return (
-        Measured(what=f"capacity of {which} executors: median error", found=float(np.median(errors)), most=middle, beside=of),
+        Measured(what=f"capacity of {which} executors: known", found=len(known) / len(believed), least=0.95, beside=of),
+        Measured(what=f"capacity of {which} executors: median error", found=float(np.median(errors)), most=middle),
         Measured(what=f"capacity of {which} executors: error of 95 %", found=float(np.quantile(errors, 0.95)), most=most),
         Measured(what=f"capacity of {which} executors: within its bounds", found=covered, least=0.75, most=0.9),
     )

@@ -89,9 +89,9 @@ def believed_throughput(readings: Sequence[Reading], terms: Terms) -> float | No
 
 def throughput_in_overload(readings: Sequence[Reading]) -> float:
     """Return the rows/s of the larger half of the batches: those that took all the time and had the most rows."""
-    batches = {each for reading in readings for query in reading.queries if query.batch for each in query.batch.each}
+    batches = {(each.rows, each.took_s) for reading in readings for query in reading.queries if query.batch for each in query.batch.each}
     largest = sorted(batches)[len(batches) // 2 :]
-    took_s = sum(took for _, took, _ in largest)
+    took_s = sum(took_s for _, took_s in largest)
     if not took_s:
         raise RuntimeError("no batch ended while the job was overloaded")
-    return sum(rows for rows, _, _ in largest) / took_s
+    return sum(rows for rows, _ in largest) / took_s

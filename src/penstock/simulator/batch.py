@@ -3,12 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Self
 
 import numpy as np
 
 from penstock.core.domain.reading import IN_TASKS
+from penstock.core.models.capacity.batch_law import waves
+from penstock.core.models.recovery.batch_recovery import cold_batch_s
 from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES, ArrivalSample, BatchFact, ExecutorShare, StageFact
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.crew import Crew, Newcomer
@@ -93,6 +96,11 @@ class Batch:
             return replace(self, crew=crew, work_s=self.work_s - saved_s, left_s=self.left_s - saved_s)
         return replace(self, crew=crew, work_s=self.work_s - saved_s, done_s=self.done_s - saved_s / self.speed)
 
+    def without(self, executor_id: str, left: int, retry_s: float) -> Self:
+        """Return the batch after the loss of an executor: as with Spark, the `left` others run all of its tasks again, whole ones in waves."""
+        tasks = self.crew.tasks_of_each(self.batch_id)[self.crew.everyone.index(executor_id)]
+        return self.longer(retry_s + waves(tasks, left * self.crew.slots_each) * self.wave_s) if tasks else self
+
     def taken_over(self, executor_id: str) -> Self:
         """Return the batch on one new executor, when all others are lost."""
         return replace(self, crew=replace(self.crew, executors=(executor_id,), newcomers=()))
@@ -170,6 +178,8 @@ def planned_batch(
 ) -> Batch:  # fmt: skip
     """Return the batch of the waiting rows, up to the limit, on these executors; `noise` is a standard normal number, `ran_s` how long the job has run.
 
+    New executors make it longer, as SPARK-FACTS measured whole batches; where they delay a single round of tasks, the others wait for them.
+
     >>> from penstock.simulator.executor_pool import Pool
     >>> settings = MicroBatchSettings(overhead_s=0.5, row_s=0.001, partitions=12)
     >>> planned_batch(settings, Pool.warm(4, at_s=0.0).running, 0, 0.0, 4000.0, 10.0, noise=0.0).ends_s
@@ -183,14 +193,16 @@ def planned_batch(
     alone_s = max(factor * (overhead_s + work_s + settings.sink_s_per_row * rows), SHORTEST_BATCH_S)
     warm_s = beside_s(settings.contention, ran_s, alone_s)
     factor *= warm_s / alone_s
-    cold_s = lost_s(warm_s, [each.age_s(start_s) for each in executors], factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
-    stretch = factor * (1.0 + cold_s / warm_s)
+    crew = Crew(tasks=settings.partitions, slots_each=settings.cores_per_executor, executors=tuple(each.executor_id for each in executors))
+    ages_s = [each.age_s(start_s) for each, tasks in zip(executors, crew.tasks_of_each(batch_id), strict=True) if tasks]
+    cold = partial(cold_batch_s, warm_s, rounds=crew.waves, ages_s=ages_s, executors=len(ages_s), factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
+    shared_s, cold_s = cold(task_s=0.0), cold(task_s=factor * work_s / crew.waves)
+    stretch = factor * (1.0 + shared_s / warm_s)
+    works_s, tasks_s = work_s * stretch + cold_s - shared_s, settings.row_s * dearer * rows * stretch
     return Batch(
         batch_id=batch_id, first_row=processed_rows, rows=rows, started_s=start_s, works_from_s=start_s + overhead_s * stretch,
-        done_s=start_s + warm_s + cold_s, planned_s=warm_s + cold_s, overhead_s=overhead_s * stretch, work_s=work_s * stretch,
-        tasks_s=settings.row_s * dearer * rows * stretch, cpu_s=settings.row_s * dearer * rows * stretch * alone_s / warm_s,
-        crew=Crew(tasks=settings.partitions, slots_each=settings.cores_per_executor, executors=tuple(each.executor_id for each in executors)),
-        takes_all=rows == waiting_rows, after_s=warm_s + cold_s - (overhead_s + work_s) * stretch,
+        done_s=start_s + warm_s + cold_s, planned_s=warm_s + cold_s, overhead_s=overhead_s * stretch, work_s=works_s, tasks_s=tasks_s,
+        cpu_s=tasks_s * alone_s / warm_s, crew=crew, takes_all=rows == waiting_rows, after_s=warm_s + cold_s - overhead_s * stretch - works_s,
     )  # fmt: skip
 
 
@@ -207,20 +219,3 @@ def beside_s(contention: Sequence[Contention], from_s: float, work_s: float) -> 
             return now_s + left_s / speed - from_s
         now_s, left_s = edge_s, left_s - speed * (edge_s - now_s)
     return now_s + left_s - from_s
-
-
-def lost_s(work_s: float, ages_s: Sequence[float], *, factor: float, fades_s: float) -> float:
-    """Return by how much work of `work_s` is longer on executors of these ages than on warm ones: the mean over the executors (SPARK-FACTS).
-
-    An executor of age g takes 1 + f*exp(-g/tau) times as long and warms up while it works, so that W seconds of work become
-    W + tau*ln(1 + f*exp(-g/tau)*(1 - exp(-W/tau))).
-
-    >>> round(lost_s(0.001, [0.0], factor=2.0, fades_s=8.0), 6), round(lost_s(1000.0, [0.0], factor=2.0, fades_s=8.0), 3)
-    (0.002, 8.789)
-    >>> lost_s(3.0, [math.inf, math.inf], factor=2.0, fades_s=8.0)
-    0.0
-    """
-    if not ages_s:
-        return 0.0
-    worked = -math.expm1(-work_s / fades_s)
-    return sum(fades_s * math.log1p(factor * math.exp(-age_s / fades_s) * worked) for age_s in ages_s) / len(ages_s)

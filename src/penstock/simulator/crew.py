@@ -63,11 +63,6 @@ class Crew:
         """Return the crew with the newcomer, or as it is if all tasks have started by then."""
         return replace(self, newcomers=(*self.newcomers, newcomer)) if self.has_waiting(newcomer.from_wave) else self
 
-    def waves_of(self, executor_id: str) -> float:
-        """Return for how long an executor takes part."""
-        from_wave = next((each.from_wave for each in self.newcomers if each.executor_id == executor_id), 0.0)
-        return max(0.0, self.waves - from_wave)
-
     def tasks_of_each(self, turn: int) -> list[int]:
         """Return the tasks of each of `everyone`: newcomers run those they have time for, the others share the rest evenly.
 

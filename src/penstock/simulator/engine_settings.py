@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from penstock.core.domain.cadence import Cadence, cadence_of
 from penstock.core.domain.job_spec import Promises
-from penstock.core.domain.trigger import Trigger, paced_s, rows_per_batch
+from penstock.core.domain.trigger import Trigger, interval_of, rows_per_batch
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.recovery.batch_recovery import COLD_FACTOR, REPLACED_AFTER_S, WARM_AFTER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +61,14 @@ class MicroBatchSettings:
     """Duration of a change of the query."""
     failed_s: float = 1.0
     """From when the query fails until it has started again."""
-    replace_s: float = 2.5
+    replace_s: float = REPLACED_AFTER_S
     retry_s: float = 2.0
     timeout_s: float = 20.0
     first_task_s: float = 0.0
     """How much longer the first task of a new executor takes, while executors start and code is loaded; its batch waits for it."""
-    warm_up_factor: float = 2.0
+    warm_up_factor: float = COLD_FACTOR
     """Additional time of work on a new executor, as a multiple: 2 is three times as long in all."""
-    warm_up_s: float = 8.0
+    warm_up_s: float = WARM_AFTER_S
     """Time in which the additional time falls to 1/e."""
     drift_per_hour: float = 0.0
     """Share by which the cost of a row grows in an hour."""
@@ -88,10 +89,10 @@ class MicroBatchSettings:
     @property
     def interval_s(self) -> float:
         """The time between two triggers; 0 is "as soon as the last batch is done"."""
-        return self.trigger.interval_s if self.rate_limit_rows_per_s is None else paced_s(self.trigger)
+        return interval_of(self.trigger, self.rate_limit_rows_per_s)
 
-    def cadence(self, promises: Promises) -> Cadence:
-        return cadence_of(self.trigger, promises, rate_limit_rows_per_s=self.rate_limit_rows_per_s)
+    def cadence(self, promises: Promises, longest_batch_s: float = 0.0) -> Cadence:
+        return cadence_of(self.trigger, promises, rate_limit_rows_per_s=self.rate_limit_rows_per_s, longest_batch_s=longest_batch_s)
 
     @property
     def limit_rows(self) -> float:

@@ -206,17 +206,17 @@ class MicroBatchEngine:
         self._gap()
 
     def _lose(self, executor_id: str, at_s: float) -> None:
-        """Lose an executor: the others repeat its share of the running batches, and another one is started."""
+        """Lose an executor: the others repeat its tasks of the running batches, or the new one all of them, and another one is started."""
         self._frozen.pop(executor_id, None)
         if not self._pool.lose(executor_id, at_s):
             return
         self._scaling.replace_lost(at_s)
         left, shared = len(self._pool.running), self._shared
         for query in self._queries:
-            if query.batch and executor_id in query.batch.crew.everyone:
-                batch = query.batch
-                share_s = batch.wave_s * batch.crew.waves_of(executor_id)
-                query.batch = batch.longer(share_s / left + shared.retry_s) if left else batch.again(at_s + shared.replace_s + shared.retry_s)
+            batch = query.batch
+            if batch and executor_id in batch.crew.everyone:
+                again_s = at_s + shared.replace_s + shared.retry_s
+                query.batch = batch.without(executor_id, left, shared.retry_s) if left else batch.again(again_s)
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
         queries = {query.name: query for query in self._queries}

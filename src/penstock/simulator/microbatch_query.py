@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from penstock.core.domain.cadence import batch_latency_s
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.trigger import HAIR, next_trigger_s
+from penstock.core.models.recovery.batch_recovery import cold_work_s
 from penstock.core.monitor.facts import BatchFact, QueryFacts
 from penstock.core.shapes.chance import key_of
-from penstock.simulator.batch import Batch, batch_fact, lost_s, planned_batch
+from penstock.simulator.batch import Batch, batch_fact, planned_batch
 from penstock.simulator.diary import Diary
 from penstock.simulator.engine import changed
 from penstock.simulator.engine_settings import MicroBatchSettings
@@ -108,14 +110,16 @@ class MicroBatchQuery:
     def join(self, newcomer: Executor, now_s: float, running: Sequence[Executor]) -> bool:
         """Offer the waiting tasks of the batch to a new executor; return whether it takes one."""
         batch, settings = self.batch, self.settings
+        slower = partial(cold_work_s, factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
         if batch is None:
             return False
         if not any(each.executor_id in batch.crew.everyone for each in running):
-            self.batch = batch.taken_over(newcomer.executor_id).longer(settings.first_task_s)
+            slow_s = slower(batch.planned_s, newcomer.age_s(max(now_s, batch.works_from_s)))
+            self.batch = batch.taken_over(newcomer.executor_id).longer(settings.first_task_s + slow_s)
             return True
         if not batch.has_waiting_tasks(now_s):
             return False
-        slow_s = lost_s(batch.still_s(now_s), [newcomer.age_s(now_s)], factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
+        slow_s = slower(batch.still_s(now_s), newcomer.age_s(now_s))
         self.batch = batch.joined(newcomer.executor_id, now_s, settings.first_task_s + slow_s).with_first_task(now_s, settings.first_task_s)
         return True
 

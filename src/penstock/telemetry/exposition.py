@@ -66,6 +66,7 @@ QUERY: tuple[Measure[QueryReading], ...] = (
     Measure("query_rate_limit_rows_per_second", "Rows the query may take in; absent where it has no limit.", lambda q: q.rate_limit_rows_per_s),
     Measure("query_batch_id", "Number of the last committed batch.", lambda q: q.batch_id),
     Measure("query_window_batches", "Batches committed within the reading's window.", lambda q: q.batches),
+    Measure("query_run_batches", "Batches committed since the query's last start.", lambda q: q.batches_run),
     Measure("query_since_commit_seconds", "Time since the last commit.", lambda q: q.since_commit_s),
     Measure("query_uptime_seconds", "Time since the query was last started.", lambda q: q.uptime_s),
     Measure("query_arrival_rows_per_second", "Rows that arrive at the query's sources, measured there.", lambda q: q.arrival_rows_per_s),

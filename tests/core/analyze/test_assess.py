@@ -1,6 +1,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from changes import rescaled, scaled_to
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
@@ -8,7 +9,8 @@ from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 from penstock.core.analyze.assess import job_latencies, peak_until, queries_of, stage_needs, tells_work, with_latencies
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import QueryReading, Reading, StageReading
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.trigger import Trigger, rows_per_batch
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
@@ -17,8 +19,13 @@ from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.batch_latency import BatchLatency
 from penstock.core.models.latency.latency_table import LatencyTable
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.stage_rates import StageRates
+from penstock.core.monitor.observe import Memory, observe
 from penstock.runtime.fakes import blank_reading
+from penstock.simulator.engine_settings import MicroBatchSettings
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
 
 REGRESSION: frozenset[Need] = LEARNING | {"regression"}
 
@@ -88,6 +95,29 @@ def test_a_promised_latency_or_else_a_setting_bounds_a_batch_that_follows_the_la
     assert longest_s == [10.0, 25.0, 4.0] and analysed.seen().cadence.interval_s == 0.0
 
 
+def test_queries_that_were_given_up_leave_the_capacity_the_rates_and_the_lag_of_the_job_to_the_others() -> None:
+    def seen(given_up: int) -> Assessment:
+        settings = MicroBatchSettings(overhead_s=1.0, row_s=0.001, partitions=8, trigger=Trigger(interval_s=5.0), noise=0.05)
+        engine = MicroBatchEngine(settings, Load.of(Arrivals.through((0.0, 600.0), (1000.0, 2500.0)), 0.0), executors=4)
+        analysed, memory = Analysed(SteadyJob()), Memory()
+        for at_s in np.arange(15.0, 600.0, 15.0).tolist():
+            engine.advance(at_s)
+            facts = engine.observation()
+            (alive,) = facts.queries
+            gone = (replace(alive, name=f"dead {number}", state="given up", batches=(), processed_rows=0.0, failures=3) for number in range(given_up))
+            memory, reading = observe(memory, replace(facts, queries=(*facts.queries, *gone)), TERMS.config)
+            analysed.job.at_s = at_s
+            analysed.turn(reading=reading)
+        return analysed.seen()
+
+    alone, beside = seen(0), seen(3)
+    assert len(alone.reading.queries) == 1 and len(beside.reading.queries) == 4 and beside.reading.queries[3].lag_rows
+    assert beside.capacities == alone.capacities and alone.capacities.keys() == set(range(1, 9))
+    assert beside.queries == alone.queries and beside.load_rows_per_s == alone.load_rows_per_s and beside.excess_lag_rows == alone.excess_lag_rows
+    for name in ("arrival_rows_per_s", "throughput_rows_per_s", "lag_rows", "lag_s", "excess_lag_rows"):
+        assert getattr(beside.reading, name) == getattr(alone.reading, name) is not None
+
+
 def test_nothing_is_assessed_before_the_first_reading() -> None:
     with pytest.raises(ValueError, match="first reading"):
         Analysed(SteadyJob()).seen()
@@ -140,6 +170,23 @@ def test_of_several_queries_the_slowest_counts_and_all_must_be_known() -> None:
     assert latencies(Learnt(batches={"a": BATCHES}), batched, (1,), Estimate.exactly(200.0)) == alone == {}
     both = latencies(Learnt(batches={"a": BATCHES, "b": BATCHES}), batched, (1,), Estimate.exactly(200.0))
     assert both[1] == predicted(Estimate.exactly(150.0))
+
+
+@pytest.mark.parametrize(
+    ("limit", "interval_s", "latency_s"),
+    [(None, 0.0, 0.375), (1000.0, 0.0, 0.9), (1000.0, 4.0, 3.0), (None, 4.0, 3.0), (150.0, 0.0, math.inf)],
+    ids=["as soon as possible", "a limit paces it", "a limit within an interval", "an interval", "more arrives than the limit lets in"],
+)
+def test_latency_waits_for_the_interval_that_a_rate_limit_sets(limit: float | None, interval_s: float, latency_s: float) -> None:
+    """A batch of 0.2 s and 1 ms a row at 200 rows/s: 0.25 s where batches follow each other, 0.4 s once a second, 1 s every 4 s."""
+    reading, trigger = SteadyJob().reading(), Trigger(interval_s=interval_s)
+    limited = replace(reading, queries=tuple(replace(query, trigger=trigger, rate_limit_rows_per_s=limit) for query in reading.queries))
+    cost = BatchCost(partitions=1, limit_rows=None if limit is None else rows_per_batch(trigger, limit))
+    learnt = BatchLatency(cost=cost).learn(
+        [BatchMeasured(rows=rows, duration_s=0.2 + 0.001 * rows, executors=1) for rows in (50.0, 100.0, 400.0, 900.0, 1600.0)]
+    )
+    found = latencies(Learnt(batches={limited.queries[0].name: learnt}), limited, (1,), Estimate.exactly(200.0))
+    assert found[1].value == pytest.approx(latency_s, rel=0.01)
 
 
 def test_the_bounds_are_those_of_one_reading_and_of_the_rate() -> None:

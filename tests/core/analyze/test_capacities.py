@@ -73,6 +73,9 @@ def test_several_queries_carry_no_more_than_the_first_that_reaches_its_longest_b
     for executors, answer in found.items():
         assert answer.value == pytest.approx(min(10_000.0 * executors, 4 * slow.capacity_rows_per_s(executors, cadence)), rel=0.02)
     assert found[6].value < 60_000.0, "the overhead leaves little of what the promise allows"
+    idle = (replace(queries[0], state="given up"), *queries[1:], replace(query, name="third", arrival_rows_per_s=0.0))
+    left = by_slowest_query(by_utilisation, {"slow": cost(slow), "quick": cost(quick)}, replace(reading, queries=idle, arrival_rows_per_s=750.0), promises, 0.0)
+    assert left[6].value == pytest.approx(quick.capacity_rows_per_s(6, cadence), rel=0.02), "one that was given up bounds nothing"
     open_ = {"slow": cost(slow, (5_000.0,)), "quick": cost(quick)}
     without = by_slowest_query(by_utilisation, open_, reading, promises, 0.0)
     assert without[6].value == pytest.approx(quick.capacity_rows_per_s(6, cadence) / 0.75, rel=0.02), "a cost that is not known bounds nothing"

@@ -13,24 +13,25 @@ from penstock.core.analyze.disturbances import (
     failure_in,
     implied_delay_s,
     knowing_failure,
-    last_start_s,
     laws_of,
     outage_of,
+    struck_start_s,
     tables_due,
 )
 from penstock.core.analyze.learn import prepared
 from penstock.core.domain.events.autopilot_events import Graded, Recovered
 from penstock.core.domain.instruction import Outcome
-from penstock.core.domain.reading import BatchParts, QueryReading
+from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.fitting import FitAsked, FitDone, fitted
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
+from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.batch_recovery import recovery_by_batches_s
+from penstock.core.models.recovery.batch_recovery import cold_batch_s, recovery_by_batches_s
 from penstock.core.models.recovery.outage import recovery_s
 from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
 from penstock.runtime.fakes import blank_reading
@@ -150,6 +151,15 @@ def test_the_loss_of_an_executor_differs_from_the_failure_of_a_query() -> None:
     assert [each and (each.kind, each.at_s) for each in known] == [("query_restart", 0.0), ("executor_loss", 0.0), None]
 
 
+@pytest.mark.parametrize(("running", "came_ago_s", "lost_ago_s"), [(4, 500.0, 3.0), (3, 500.0, 3.0), (4, 3.0, 5.5), (4, 8.0, 10.5)])
+def test_an_executor_was_lost_before_its_replacement_came(running: int, came_ago_s: float, lost_ago_s: float) -> None:
+    known = replace(Learnt(), health=Learnt().health.read(FlowSeen(at_s=85.0, workload_rows_per_s=1.0, throughput_rows_per_s=1.0))[0])
+    executors = tuple(ExecutorReading(executor_id=f"{up_s}", host="a", slots=1, uptime_s=up_s) for up_s in (900.0, came_ago_s))
+    reading = blank_reading(100.0, failures=1, since_disturbance_s=3.0, executors_running=running, executors_requested=4, executors=executors)
+    failure = failure_in(known, reading)
+    assert failure and failure.at_s == pytest.approx(100.0 - lost_ago_s)
+
+
 def test_a_rescale_is_followed_from_when_it_was_asked_for() -> None:
     analysed = with_known_downtime(60.0)
     asked_s = analysed.job.at_s
@@ -173,7 +183,8 @@ def test_a_failure_that_no_reading_shows_stops_the_job_for_less_than_a_window() 
     assert 7.5 < downtime(analysed, "query_restart") < 15.0
 
 
-LAW = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+EXECUTORS = 6
+LAW = BatchLaw(overhead_s=1.0, row_s=0.001 * EXECUTORS, partitions=5 * EXECUTORS)
 LAWS = LikelyLaws(best=LAW, drawn=(LAW,))
 RATE = 500.0
 
@@ -186,49 +197,65 @@ def batched(since_commit_s: float | None, batch_s: float = 6.0) -> Assessment:
     return replace(seen, reading=replace(seen.reading, queries=(query,)))
 
 
-@pytest.mark.parametrize(("ago_s", "started_ago_s"), [(1.0, 5.0), (4.5, 5.0), (5.5, 15.0), (9.5, 15.0), (14.0, 15.0)])
-def test_the_last_batch_before_a_failure_is_found_by_the_last_commit(ago_s: float, started_ago_s: float) -> None:
-    """Batches started 15 s and 5 s ago; that of 15 s ago committed 9 s ago."""
-    assert last_start_s(batched(since_commit_s=9.0), NOW_S - ago_s) == pytest.approx(NOW_S - started_ago_s)
+@pytest.mark.parametrize(("ago_s", "started_ago_s"), [(1.0, 5.0), (4.5, 5.0), (5.5, 5.0), (8.5, 5.0), (9.5, 15.0), (14.0, 15.0), (17.0, 15.0)])
+def test_the_batch_that_a_failure_strikes_is_found_by_the_last_commit(ago_s: float, started_ago_s: float) -> None:
+    """Batches started 15 s and 5 s ago; that of 15 s ago committed 9 s ago. Between two batches it is the next."""
+    assert struck_start_s(batched(since_commit_s=9.0), NOW_S - ago_s) == pytest.approx(NOW_S - started_ago_s)
 
 
-def test_a_failure_that_hits_no_batch_is_over_with_the_next() -> None:
-    """The batch of 15 s ago would have ended 9 s ago, with a delay of 1 s 8 s ago; the next began 5 s ago and takes 6 s."""
+@pytest.mark.parametrize("ago_s", [5.5, 7.0, 8.5])
+def test_a_failure_that_hits_no_batch_is_over_with_the_next_on_a_cold_replacement(ago_s: float) -> None:
+    """The batch of 15 s ago ended 9 s ago, and is not longer for what came then; the next began 5 s ago and takes 6 s on warm executors."""
     seen, second = batched(since_commit_s=9.0), Estimate(value=1.0, low=1.0, high=1.0)
-    assert recovery(seen, NOW_S - 7.0, second).value == pytest.approx(8.0)
-    assert recovery(seen, NOW_S - 8.5, second).value == pytest.approx(0.5)
+    cold_s = cold_batch_s(6.0, 1.0, 5, [max(0.0, ago_s - 5.0 - 2.5)], EXECUTORS)
+    assert recovery(seen, NOW_S - ago_s, second).value == pytest.approx(ago_s - 5.0 + 6.0 + cold_s)
+
+
+def test_a_failure_that_hits_no_batch_shows_no_delay() -> None:
+    seen = batched(since_commit_s=9.0)
+    hit, unhit = (outage_of(seen, EXECUTORS, NOW_S - ago_s, "executor_loss") for ago_s in (2.0, 7.0))
+    assert [implied_delay_s(LAW, Arrivals.constant(RATE), each, NOW_S + 5.0) is None for each in (hit, unhit)] == [False, True]
 
 
 def test_a_batch_that_hung_until_its_failure_was_noticed_is_so_much_longer() -> None:
     """Nothing has committed for 29 s: the batch that hangs began 25 s ago, and 20 s later its executor counted as lost."""
     seen, failed_s = batched(since_commit_s=29.0), NOW_S - 5.0
-    assert last_start_s(seen, failed_s) == pytest.approx(NOW_S - 25.0)
-    outage = outage_of(seen, 1, failed_s, "executor_loss", lag_rows=20 * RATE)
-    assert outage.delays and (outage.at_s, outage.downtime_s) == (pytest.approx(NOW_S - 25.0), pytest.approx(20.0))
+    assert struck_start_s(seen, failed_s) == pytest.approx(NOW_S - 25.0)
+    outage = outage_of(seen, EXECUTORS, failed_s, "executor_loss", lag_rows=20 * RATE)
+    assert outage.hits(outage.at_s) and (outage.at_s, outage.lost_s, outage.downtime_s) == (pytest.approx(NOW_S - 25.0), failed_s, 0.0)
     assert outage.uncommitted_s == pytest.approx(10.0) and outage.lag_rows == pytest.approx(0.0, abs=1e-6)
 
 
+def test_a_batch_that_hung_and_has_committed_since_is_no_usual_one() -> None:
+    """It took 26 s and committed 1 s ago; usual ones are a trigger interval apart."""
+    outage = outage_of(batched(since_commit_s=1.0, batch_s=26.0), EXECUTORS, NOW_S - 7.0, "executor_loss", lag_rows=20 * RATE)
+    assert (outage.at_s, outage.uncommitted_s, outage.lag_rows) == (pytest.approx(NOW_S - 27.0), pytest.approx(10.0), pytest.approx(0.0, abs=1e-6))
+
+
 def test_without_a_commit_the_failure_itself_is_taken() -> None:
-    assert last_start_s(batched(since_commit_s=None), NOW_S - 3.0) == NOW_S - 3.0
-    assert last_start_s(under(RATE), NOW_S - 3.0) == NOW_S - 3.0
+    assert struck_start_s(batched(since_commit_s=None), NOW_S - 3.0) == NOW_S - 3.0
+    assert struck_start_s(under(RATE), NOW_S - 3.0) == NOW_S - 3.0
 
 
 def recovery(seen: Assessment, failed_s: float, downtime: Estimate) -> Estimate:
-    found = by_laws(LAWS, outage_of(seen, 1, failed_s, "executor_loss"), failed_s, downtime)(Arrivals.constant(RATE), failed_s)
+    found = by_laws(LAWS, outage_of(seen, EXECUTORS, failed_s, "executor_loss"), failed_s, downtime)(Arrivals.constant(RATE), failed_s)
     assert isinstance(found, Estimate)
     return found
 
 
 def test_a_retried_task_lengthens_one_batch() -> None:
-    """It began 5 s ago and was hit 2 s ago; it takes 10 s of arrivals in 6 s, 2 s late, and ends 2 + 6 - 3 s after it was hit."""
+    """It began 5 s ago and was hit 2 s ago; it takes 10 s of arrivals in 6 s, 2 s late.
+
+    The five executors that are left repeat five tasks of 1 s each at once, and the batch ends 6 + 2 + 1 - 3 s after it was hit.
+    """
     found = recovery(batched(since_commit_s=9.0), NOW_S - 2.0, Estimate(value=2.0, low=1.0, high=3.0))
-    assert (found.value, found.low, found.high) == (pytest.approx(5.0), pytest.approx(4.0), pytest.approx(6.0))
+    assert (found.value, found.low, found.high) == (pytest.approx(6.0), pytest.approx(5.0), pytest.approx(7.0))
 
 
 def test_a_long_delay_takes_more_than_one_batch() -> None:
-    """20 s late: 5,000 rows in 26 s, then 13,000 in 14 s, 7,000 in 8 s and 4,000 in 5 s, which did not wait for long."""
+    """20 s late: 5,000 rows in 27 s, then 13,500 in 14.6 s, 7,300 in 8.3 s and 4,200 in 5.2 s, which did not wait for long. The new executor is warm."""
     exactly = Estimate(value=20.0, low=20.0, high=20.0)
-    assert recovery(batched(since_commit_s=9.0), NOW_S - 5.0, exactly).value == pytest.approx(26.0 + 14.0 + 8.0 + 5.0)
+    assert recovery(batched(since_commit_s=9.0), NOW_S - 5.0, exactly).value == pytest.approx(27.0 + 14.6 + 8.3 + 5.2, abs=0.3)
 
 
 def test_while_batches_were_of_one_size_half_of_one_is_taken_for_overhead() -> None:
@@ -242,21 +269,29 @@ def test_while_batches_were_of_one_size_half_of_one_is_taken_for_overhead() -> N
 
 
 def test_a_query_that_died_begins_its_batch_anew() -> None:
-    outage = outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "query_restart")
+    outage = outage_of(batched(since_commit_s=9.0), EXECUTORS, NOW_S - 2.0, "query_restart")
     assert outage.at_s == NOW_S - 2.0 and outage.uncommitted_s == pytest.approx(13.0)
 
 
 @given(delay_s=st.floats(0.0, 60.0), rate=st.floats(0.0, 700.0))
 def test_a_recovery_gives_a_delay_that_explains_it_within_a_trigger_interval(delay_s: float, rate: float) -> None:
-    arrivals, outage = Arrivals.constant(rate), outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "executor_loss")
+    arrivals, outage = Arrivals.constant(rate), outage_of(batched(since_commit_s=9.0), EXECUTORS, NOW_S - 2.0, "executor_loss")
     recovered_s = outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=delay_s))
     implied_s = implied_delay_s(LAW, arrivals, outage, recovered_s)
     assert implied_s is not None and implied_s >= delay_s - 10.0, "a batch that ends before its trigger waits for it, however late it began"
     assert outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=implied_s)) <= recovered_s + 0.02
 
 
+def test_a_recovery_that_no_delay_explains_is_ignored() -> None:
+    """Near the saturated throughput, a moment more takes minutes; a measured recovery between the two was measured otherwise."""
+    arrivals, outage = Arrivals.constant(900.0), outage_of(batched(since_commit_s=9.0), EXECUTORS, NOW_S - 2.0, "executor_loss")
+    ends_s = [outage.at_s + recovery_by_batches_s(LAW, arrivals, outage.longer(delay_s)) for delay_s in (0.0, 3.0)]
+    assert ends_s[1] > ends_s[0] + 60.0
+    assert implied_delay_s(LAW, arrivals, outage, (ends_s[0] + ends_s[1]) / 2) is None
+
+
 def test_a_recovery_that_came_too_soon_is_ignored() -> None:
-    outage = outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "executor_loss")
+    outage = outage_of(batched(since_commit_s=9.0), EXECUTORS, NOW_S - 2.0, "executor_loss")
     assert implied_delay_s(LAW, Arrivals.constant(RATE), outage, NOW_S - 1.0) is None
 
 

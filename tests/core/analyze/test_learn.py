@@ -12,7 +12,7 @@ from penstock.core.domain.cadence import Cadence, cadence_of
 from penstock.core.domain.events.query_events import CostChanged, CpuTaken
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.profile import ProfileSeen
-from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
+from penstock.core.domain.reading import BatchParts, BatchReading, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.policy import Need
 from penstock.core.models.capacity.batch_law import BatchLaw
@@ -158,12 +158,39 @@ def test_of_a_query_that_runs_once_a_minute_a_batch_has_the_rows_that_it_took() 
 
 def test_batches_that_are_told_one_by_one_are_learnt_once_each() -> None:
     reading = batched(8, 3, 900.0)
-    query = replace(reading.queries[0], batch=BatchParts(total_s=3.0, rows=3000.0, each=((1000.0, 2.0, 0.0), (3000.0, 3.0, 0.1), (5000.0, 4.0, 0.2))))
-    rows = {known: [each.rows for each in batches_measured(query, reading, known, warming=False)] for known in (None, 2, 6, 7)}
+    query = replace(reading.queries[0], batch=BatchParts(total_s=3.0, rows=3000.0, each=listed(6)))
+    rows = {known: [each.rows for each in batches_measured(query, reading, known)] for known in (None, 2, 6, 7)}
     assert rows == {None: [1000.0, 3000.0, 5000.0], 2: [1000.0, 3000.0, 5000.0], 6: [3000.0, 5000.0], 7: [5000.0]}
-    assert [each.taken for each in batches_measured(query, reading, 6, warming=False)] == [0.1, 0.2]
+    second, last = batches_measured(query, reading, 6)
+    assert (second.taken, second.at_s, second.task_row_s, second.outside_s) == (0.1, reading.at_s - 6.0, 0.001, None)
+    assert (last.taken, last.at_s, last.task_row_s, last.outside_s) == (0.2, reading.at_s - 1.0, 0.002, 0.5)
     plain = replace(query, batch=BatchParts(total_s=3.0, rows=3000.0))
-    assert [each.rows for each in batches_measured(plain, reading, 7, warming=False)] == [3000.0]
+    assert [each.rows for each in batches_measured(plain, reading, 7)] == [3000.0]
+
+
+def listed(first: int) -> tuple[BatchReading, ...]:
+    """Three batches, one every five seconds, of which the last ended a second ago."""
+    return (
+        BatchReading(number=first, rows=1000.0, took_s=2.0, since_s=11.0),
+        BatchReading(number=first + 1, rows=3000.0, took_s=3.0, since_s=6.0, taken=0.1, run_s=3.0),
+        BatchReading(number=first + 2, rows=5000.0, took_s=4.0, since_s=1.0, taken=0.2, run_s=10.0, outside_s=0.5),
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "warm_ago_s", "warming"),
+    [
+        pytest.param(1, math.inf, [True, True, True], id="the first three of a query, however long they take"),
+        pytest.param(2, math.inf, [True, True, False], id="the fourth is no first one"),
+        pytest.param(9, math.inf, [False, False, False], id="long after the start"),
+        pytest.param(9, 9.0, [True, False, False], id="executors were warm nine seconds ago, when the second began"),
+        pytest.param(9, 7.0, [True, True, False], id="a batch that ended later began before"),
+    ],
+)
+def test_first_batches_and_those_that_began_before_executors_were_warm_are_no_evidence(first: int, warm_ago_s: float, warming: list[bool]) -> None:
+    reading = batched(8, 3, 900.0)
+    query = replace(reading.queries[0], batch=BatchParts(total_s=3.0, rows=3000.0, each=listed(first)))
+    assert [each.warming for each in batches_measured(query, reading, None, reading.at_s - warm_ago_s)] == warming
 
 
 def test_what_is_not_known_measures_nothing() -> None:
@@ -276,3 +303,27 @@ def test_batches_show_a_capacity_without_an_overload(slower: float) -> None:
     assert capacity_shown(analysed.knowledge.learnt.capacity, idle, TERMS) is None, "that is mostly overhead"
     busy = replace(reading, queries=(replace(query, batch=BatchParts(total_s=took_s, taken=0.5)),))
     assert capacity_shown(analysed.knowledge.learnt.capacity, busy, TERMS) is None, "others took half of the time"
+
+
+@pytest.mark.parametrize(
+    ("states", "known"),
+    [
+        pytest.param({"q": "stopped", "r": "stopped"}, {"q", "r"}, id="all stop with their driver"),
+        pytest.param({"q": "running"}, {"q", "r"}, id="a script that starts again adds one after the other"),
+        pytest.param({"q": "running", "r": "restarting"}, {"q", "r"}, id="one is restarted"),
+        pytest.param({"q": "running", "r": "given up"}, set(), id="one left the executors to the other"),
+    ],
+)
+def test_what_was_learnt_of_batches_outlives_a_restart_and_not_the_departure_of_a_query(states: dict[str, str], known: set[str]) -> None:
+    analysed = Analysed(SteadyJob(), TERMS, NEEDS)
+
+    def reading(number: int, states: dict[str, str]) -> Reading:
+        found = batched(number, 4, 900.0)
+        return replace(found, queries=tuple(replace(found.queries[0], name=name, state=state) for name, state in states.items()))
+
+    for number in range(8):
+        analysed.turn(reading=reading(number, {"q": "running", "r": "running"}))
+    before = analysed.knowledge.learnt.batches
+    analysed.turn(reading=replace(reading(7, states), at_s=200.0))
+    after = analysed.knowledge.learnt.batches
+    assert set(after) == known and all(after[name] == before[name] for name in known)

@@ -1,3 +1,4 @@
+import math
 import re
 from dataclasses import fields, replace
 from importlib import import_module
@@ -13,7 +14,7 @@ from penstock.core.domain.events import autopilot_events as said
 from penstock.core.domain.events.event import Event, event_classes
 from penstock.core.domain.events.executor_events import ExecutorsMissing
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.events.query_events import CostChanged, QueryFailed
+from penstock.core.domain.events.query_events import CostChanged, QueryFailed, QueryGivenUp
 from penstock.core.domain.events.run_events import NothingToDo, RunStarted
 from penstock.core.domain.events.source_events import SourceRateSet
 from penstock.core.domain.events.steering_events import CommandTaken, HoldEnded, InstructionDone
@@ -76,6 +77,10 @@ def test_all_events_are_known_by_name() -> None:
         (
             CostChanged(at_s=1.0, query="q", part="skew", before_s=0.001, after_s=0.002),
             "rows of q are spread less evenly: its longest task takes 2 times what it did, all tasks together about as long",
+        ),
+        (
+            QueryGivenUp(at_s=1.0, query="q", restarts=2, cause="LookupError: no table", reason="the same error 3 times"),
+            "query q is given up after 2 restarts (the same error 3 times): LookupError: no table; rates, lag and capacity of the job are without it",
         ),
         (SourceRateSet(at_s=1.0, source="s", who="ann", rows_per_s=None, times=0.5), "ann: source s begins its trace again, at 0.5 times its rate"),
     ],
@@ -147,7 +152,7 @@ SAID: list[tuple[Event, str]] = [
     ),
     (
         said.TargetInfeasible(**AT, target="recovery time", why=Comparison(code="recovery_above_target", value=float("inf"), limit=600.0)),
-        "no number of executors can keep the promised recovery time: recovery would take ∞ s, 600 s are allowed",
+        "no number of executors can keep the promised recovery time: the job would never catch up, 600 s are allowed",
     ),
     (
         said.TargetInfeasible(**AT, target="throughput", why=Comparison(code="peak_above_capacity", value=5000.0, limit=4000.0)),
@@ -202,6 +207,12 @@ def test_there_is_one_of_each() -> None:
     kinds = {value for value in vars(said).values() if isinstance(value, type) and issubclass(value, Event) and value.__module__ == said.__name__}
     assert {type(event) for event, _ in SAID} == kinds - {said.AutopilotEvent, said.Consequence}
     assert {event.effect for event, _ in SAID if isinstance(event, said.Decided)} == {"kept", *said.EFFECTS}
+
+
+def test_what_never_ends_is_said_to_never_end() -> None:
+    assert Comparison(code="recovery_above_target", value=math.inf, limit=600.0).words() == "the job would never catch up, 600 s are allowed"
+    assert Comparison(code="latency", value=math.inf, limit=2.0).words() == "the job would never catch up, 2 s promised"
+    assert Comparison(code="latency", value=3.0, limit=2.0).words() == "3 s predicted, 2 s promised"
 
 
 @pytest.mark.parametrize("code", sorted(REASONS))

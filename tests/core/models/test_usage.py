@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from penstock.core.analyze.learn import executor_uses
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.models.usage import is_stalled, overdue_busyness, overdue_s, presence, row_costs
+from penstock.core.models.usage import cadence_of_job, is_stalled, overdue_busyness, overdue_s, presence, row_costs
 from penstock.core.policies.hpa import Hpa
 from penstock.core.policies.spark_dra import SparkDra
 from penstock.runtime.fakes import blank_reading
@@ -51,6 +52,13 @@ def test_no_policy_removes_executors_because_a_batch_is_long() -> None:
     assert Hpa().decide(seen).executors == 4 == SparkDra().decide(seen).executors
     idle = assessed(plant="micro_batch", reading=stalled(lag_rows=0.0))
     assert Hpa(stable_down_s=0.0).decide(idle).executors < 4, "an idle job is another matter"
+
+
+def test_the_longest_batch_is_that_of_the_setting_without_a_promise_also_before_there_is_a_query() -> None:
+    for seen in (reading(), reading(query())):
+        assert cadence_of_job(seen, Promises(), 25.0).longest_s == 25.0
+        assert cadence_of_job(seen, Promises(), 0.0).longest_s == 10.0
+        assert cadence_of_job(seen, Promises(latency_p95_s=39.0), 25.0).longest_s == 20.0
 
 
 def test_a_stall_teaches_no_capacity() -> None:

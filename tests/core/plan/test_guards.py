@@ -159,11 +159,12 @@ def test_nothing_scales_down_while_it_is_not_known_what_waits(query: dict[str, A
 @pytest.mark.parametrize(
     ("query", "lag_s", "code", "executors"),
     [
-        pytest.param({"batches": 1, "uptime_s": 20.0}, 3.0, "utilization_above_target", 4, id="the first batch says little"),
-        pytest.param({"batches": 1, "uptime_s": 20.0}, 9.0, "utilization_above_target", 6, id="the promise is at stake"),
-        pytest.param({"batches": 3, "uptime_s": 20.0}, 3.0, "utilization_above_target", 6, id="a few have run"),
-        pytest.param({"batches": 1, "uptime_s": 300.0}, 3.0, "utilization_above_target", 6, id="long batches"),
-        pytest.param({"batches": 1, "uptime_s": 20.0}, 3.0, "smallest_that_holds", 6, id="another reason"),
+        pytest.param({"batches_run": 1, "uptime_s": 20.0}, 3.0, "utilization_above_target", 4, id="the first batch says little"),
+        pytest.param({"batches_run": 1, "uptime_s": 20.0}, 9.0, "utilization_above_target", 6, id="the promise is at stake"),
+        pytest.param({"batches_run": 3, "uptime_s": 20.0}, 3.0, "utilization_above_target", 6, id="a few have run"),
+        pytest.param({"batches_run": 1, "batches": 5, "uptime_s": 20.0}, 3.0, "utilization_above_target", 4, id="those of the run before do not count"),
+        pytest.param({"batches_run": 1, "uptime_s": 300.0}, 3.0, "utilization_above_target", 6, id="long batches"),
+        pytest.param({"batches_run": 1, "uptime_s": 20.0}, 3.0, "smallest_that_holds", 6, id="another reason"),
     ],
 )
 def test_first_batches_do_not_cause_a_scale_up_by_utilisation(query: dict[str, Any], lag_s: float, code: str, executors: int) -> None:

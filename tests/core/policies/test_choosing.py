@@ -47,6 +47,15 @@ def test_executors_of_unknown_capacity_are_skipped() -> None:
     assert [each.refused and each.refused.code for each in decision.candidates] == ["capacity_below_load", "unknown_capacity", None]
 
 
+def test_where_the_capacity_of_the_most_is_not_known_none_is_said_to_fail_and_the_executors_stay() -> None:
+    decision = smallest(under(350.0, capacities={1: about(100.0), 3: about(300.0)}), "mine", refuses_below(350.0))
+    assert (decision.executors, decision.why.code, len(decision.candidates)) == (4, "not_ready", 12)
+    decision = smallest(under(350.0, capacities={1: about(100.0), 12: about(300.0)}), "mine", refuses_below(350.0))
+    assert (decision.executors, decision.why.code) == (12, "none_passes")
+    decision = smallest(under(350.0, capacities={4: about(300.0)}), "mine", refuses_below(350.0))
+    assert (decision.executors, decision.why.code) == (12, "none_passes"), "the present ones are known not to hold: more load never means fewer executors"
+
+
 def test_without_a_load_or_any_capacity_the_executors_stay() -> None:
     for seen in (under(150.0, load_rows_per_s=None), under(150.0, capacities={}), assessed()):
         decision = smallest(seen, "mine", refuses_below(0.0))

@@ -7,12 +7,14 @@ from changes import scaled_to
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from penstock.core.domain.cadence import Cadence, cadence_of
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.job_spec import Limits
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.policy_memory import Ds2Memory, Wanted
 from penstock.core.domain.reading import QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment, StageNeed
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.policies.ds2 import Ds2
 from penstock.runtime.fakes import blank_reading
 
@@ -114,6 +116,31 @@ def test_while_it_works_off_a_backlog_nothing_is_taken() -> None:
     assert explained(decision) == (4, "lag_above_backlog", 300.0 * 301.0, 300.0 * 300.0)
     assert decision.why.words() == "90,300 rows wait; while more than 90,000 do it does not scale down"
     assert settled(Ds2(), under(300.0, lag_rows=300.0 * 100.0)).executors == 2
+
+
+def in_batches(load: float, overhead_s: float, cadence: Cadence) -> Assessment:
+    law = BatchLaw(overhead_s=overhead_s, row_s=0.003, partitions=24)
+    return under(load, limits=MANY, cadence=cadence, batch_laws=LikelyLaws(best=law, drawn=(law,)))
+
+
+def test_where_half_of_the_longest_batch_is_overhead_a_row_needs_twice_the_slots() -> None:
+    seen = in_batches(1500.0, 4.0, Cadence(interval_s=2.0, longest_s=8.0))
+    assert seen.utilization_at_capacity == 0.5
+    assert explained(Ds2().decide(seen)) == (13, UPWARDS, pytest.approx(2.25), 0.7), "1500 rows/s x 3 ms / 0.5 / 0.7 = 12.9 slots"
+    assert explained(Ds2().decide(replace(seen, batch_laws=None))) == (7, UPWARDS, pytest.approx(1.125), 0.7), "no overhead is known"
+
+
+CADENCES: dict[str, tuple[Cadence, int]] = {
+    "no promise, 10 s: 0.3 s are 3 %": (cadence_of(Trigger(), Promises()), 7),
+    "a limit leaves the longest batch as it is": (cadence_of(Trigger(), Promises(), rate_limit_rows_per_s=9000.0), 7),
+    "1.5 s promised, 0.77 s: 0.3 s are 39 %": (cadence_of(Trigger(), Promises(latency_p95_s=1.5)), 11),
+    "a limit paces it: 0.25 s of each second are left": (cadence_of(Trigger(), Promises(latency_p95_s=1.5), rate_limit_rows_per_s=9000.0), 26),
+}
+
+
+@pytest.mark.parametrize(("cadence", "executors"), CADENCES.values(), ids=CADENCES)
+def test_as_soon_as_possible_slots_are_counted_by_the_longest_batch_and_a_limit_paces_it(cadence: Cadence, executors: int) -> None:
+    assert Ds2().decide(in_batches(1500.0, 0.3, cadence)).executors == executors
 
 
 def test_a_single_executor_that_is_hardly_used_stays() -> None:

@@ -5,8 +5,11 @@ from assessed import about, assessed, expecting, under
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.domain.cadence import cadence_of
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.job_spec import Promises
+from penstock.core.domain.trigger import Trigger
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.policies.phoebe import Phoebe
 
@@ -45,6 +48,19 @@ def test_the_fewest_executors_that_recover_in_time_and_keep_up_are_chosen() -> N
 def test_executors_whose_latency_is_not_normal_are_refused() -> None:
     decision = Phoebe().decide(under(350.0, **{**PROFILED, "table": table(share=0.6)}))
     assert (decision.executors, refusals(decision)[-1]) == (6, "latency_invalid")
+
+
+@pytest.mark.parametrize(
+    ("limit", "batch_s", "repeated_s"), [(None, 2.0, 4.0), (5000.0, 2.0, 4.0), (5000.0, 0.5, 1.5), (None, None, 10.0), (5000.0, None, 1.0)]
+)
+def test_as_soon_as_possible_a_failure_repeats_two_batches_and_under_a_limit_at_least_a_second(
+    limit: float | None, batch_s: float | None, repeated_s: float
+) -> None:
+    """While no batch is known, the longest allowed, or the second."""
+    cadence = cadence_of(Trigger(), Promises(), rate_limit_rows_per_s=limit)
+    decision = Phoebe().decide(under(350.0, plant="micro_batch", stops=frozenset(), batch_s=batch_s, cadence=cadence, **PROFILED))
+    assert (decision.executors, decision.why.code) == (4, "smallest_that_holds")
+    assert decision.candidates[-1].recovery_s == pytest.approx(2.0 + (repeated_s + 2.0) * 350.0 / 50.0)
 
 
 def test_if_none_passes_it_is_the_largest() -> None:
@@ -100,3 +116,13 @@ def test_a_load_that_will_rise_is_met_before_by_the_worst_moment() -> None:
 @given(load=st.floats(1, 1100))
 def test_the_decision_does_not_depend_on_the_present_executors(load: float) -> None:
     assert len({Phoebe().decide(under(load, executors=current, **PROFILED)).executors for current in (1, 5, 12)}) == 1
+
+
+@pytest.mark.parametrize("current", [3, 5, 8])
+def test_batches_take_as_long_on_the_same_executors_and_longer_on_fewer(current: int) -> None:
+    """T_max is the capacity under the promise; a job that catches up does so at its saturated throughput, here four times as much."""
+    law = BatchLaw(overhead_s=1.0, row_s=0.0025, partitions=1200)
+    seen = under(350.0, executors=current, plant="micro_batch", stops=frozenset(), batch_s=6.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), **PROFILED)
+    (found,) = (each for each in Phoebe(target_recovery_s=1.0).decide(seen).candidates if each.executors == current)
+    catching_up = 400.0 * current
+    assert found.recovery_s == pytest.approx(2.0 + (10.0 + 6.0 + 2.0) * 350.0 / (catching_up - 350.0))

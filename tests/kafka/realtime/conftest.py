@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from waiting import PATIENCE
 
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.remote import RemoteJob
@@ -39,10 +40,10 @@ class JobProcess:
         return next(line for line in lines if line.startswith("advertised.listeners=")).rpartition("//")[2]
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float, what: str) -> None:
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + PATIENCE * timeout_s
         while not condition():
             assert self.process.poll() is None, f"the job ended while waiting for {what}:\n{self.printed[-3000:]}"
-            assert time.monotonic() < deadline, f"{what} did not come within {timeout_s} s:\n{self.printed[-3000:]}"
+            assert time.monotonic() < deadline, f"{what} did not come within {PATIENCE * timeout_s} s:\n{self.printed[-3000:]}"
             time.sleep(0.25)
 
     def status(self) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class JobProcess:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(120)
+        return self.process.wait(480)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def job_process(state_home: Path, cluster: Any, tmp_path_factory: pytest.TempPat
             if process.poll() is None:
                 process.terminate()
                 try:
-                    process.wait(60)
+                    process.wait(240)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()

@@ -19,7 +19,7 @@ from penstock.kafka.topics import end_offsets
 from penstock.runtime.home import JobFolder
 from penstock.stores.reader import HistoryReader
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(2400)]
 QUERIES = ("passed", "counts", "sent", "booked", "filed")
 KAFKA_SINKS = {"passed": "Real-Time Mode", "sent": "micro-batches"}
 RATE, AWAY_S = 300, 20

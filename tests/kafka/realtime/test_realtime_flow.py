@@ -17,7 +17,7 @@ from penstock.core.domain.reading import Reading
 from penstock.runtime.home import JobFolder
 from penstock.stores.reader import HistoryReader
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1600)]
 RATE = 800
 PARTITIONS = 4
 TOPICS = {"clicks": PARTITIONS, "seen": 2}

@@ -7,7 +7,7 @@ from secure_broker import MODULE, PASSWORD, STORE_PASSWORD
 
 from penstock.runtime.home import JobFolder
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(1600)]
 
 JOB = """
 name = "secure"

@@ -10,7 +10,7 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.cadence import Cadence
 from penstock.core.domain.disturbance import RESCALES, SURVIVED, DisturbanceKind
 from penstock.core.domain.reading import QueryReading, Reading, total
-from penstock.core.domain.trigger import Plant
+from penstock.core.domain.trigger import Plant, interval_of
 from penstock.core.knowledge.assessment import Assessment, QueryAssessment, StageNeed
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.learnt import Learnt
@@ -147,7 +147,7 @@ def priors_of(autopilot: Autopilot, plant: Plant) -> Priors:
 
     >>> said = priors_of(Autopilot(downtime_s=110.0), "micro_batch")
     >>> said.of("query_restart"), said.of("rescale_down"), said.of("executor_loss")
-    (110.0, 110.0, 2.5)
+    (110.0, 110.0, 2.0)
     >>> unsaid = priors_of(Autopilot(), "continuous")
     >>> unsaid.of("query_restart"), unsaid.of("rescale_down"), unsaid.of("executor_loss")
     (None, 15.0, None)
@@ -185,12 +185,9 @@ def with_latencies(
         return queries
     found = []
     for query, read in zip(queries, reading.active, strict=True):
-        model = learnt.batches.get(query.name)
-        answer = (
-            None
-            if model is None
-            else model.predict_each(rate_rows_per_s=rate.times(share_of(read, reading)), interval_s=query.trigger.interval_s, executor_counts=executors)
-        )
+        model, interval_s = learnt.batches.get(query.name), interval_of(read.trigger, read.rate_limit_rows_per_s)
+        arriving = rate.times(share_of(read, reading))
+        answer = None if model is None else model.predict_each(rate_rows_per_s=arriving, interval_s=interval_s, executor_counts=executors)
         found.append(query if answer is None or isinstance(answer, NotReady) else replace(query, latencies=answer))
     return tuple(found)
 

@@ -16,7 +16,7 @@ from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, Recove
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import Estimate, combined
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
+from penstock.core.models.recovery.batch_recovery import REPLACED_AFTER_S, BatchOutage, recovery_by_batches_s, settled_batch_s
 from penstock.core.models.recovery.downtime import DowntimeSeen
 from penstock.core.models.recovery.lessons import Surroundings, downtime_lesson, recovery_lesson
 from penstock.core.models.recovery.predicted_recovery import RecoveryModel, by_regression
@@ -51,13 +51,18 @@ def knowing_applied(learnt: Learnt, applied: Sequence[Applied]) -> tuple[Learnt,
 
 
 def failure_in(learnt: Learnt, reading: Reading) -> Failure | None:
-    """Return the failure that this reading is the first to count: of a query where one failed, else of an executor."""
+    """Return the failure that this reading is the first to count: of a query where one failed, else of an executor.
+
+    An executor was lost before another one came in its place, which may be the last disturbance.
+    """
     if reading.failures <= learnt.failures:
         return None
-    of_queries = reading.query_failures > learnt.query_failures
-    return Failure(
-        kind="query_restart" if of_queries else "executor_loss", at_s=reading.at_s - (reading.since_disturbance_s or 0.0), number=learnt.failure_number + 1
-    )
+    disturbed_s, number = reading.at_s - (reading.since_disturbance_s or 0.0), learnt.failure_number + 1
+    if reading.query_failures > learnt.query_failures:
+        return Failure(kind="query_restart", at_s=disturbed_s, number=number)
+    recent, came_s = learnt.health.keeping_up.recent, max((reading.at_s - each.uptime_s for each in reading.executors), default=-math.inf)
+    is_replaced = bool(recent) and came_s > recent[-1][0] and reading.executors_running >= reading.executors_requested
+    return Failure(kind="executor_loss", at_s=min(disturbed_s, came_s - REPLACED_AFTER_S) if is_replaced else disturbed_s, number=number)
 
 
 def knowing_failure(learnt: Learnt, reading: Reading, failure: Failure | None, unseen_s: float) -> Learnt:
@@ -138,54 +143,52 @@ def laws_of(seen: Assessment) -> LikelyLaws | None:
     return LikelyLaws(best=drawn[0], drawn=drawn)
 
 
-def last_start_s(seen: Assessment, failed_s: float) -> float:
-    """Return when the last batch before a failure started: batches start a cycle apart, and the last commit shows where; without any, the failure itself.
+def struck_start_s(seen: Assessment, failed_s: float) -> float:
+    """Return the start of the batch that a failure strikes, or of the next one if all had committed; without any commit, the failure itself.
 
-    Only one batch can have started since that commit, however long ago it is.
+    Batches start a cycle apart, and the last commit shows where. Only one batch can have started since that commit, however long ago it is.
     """
     query = seen.reading.active[0] if seen.reading.active else None
     if query is None or query.batch is None or query.since_commit_s is None:
         return failed_s
     takes_s = query.batch.total_s
     cycle_s, known_s = max(seen.cadence.interval_s, takes_s), seen.reading.at_s - query.since_commit_s - takes_s
-    return known_s + cycle_s * min(1, math.floor((failed_s - known_s) / cycle_s))
+    number = min(1, math.floor((failed_s - known_s) / cycle_s))
+    committed = number < 1 and failed_s > known_s + cycle_s * number + takes_s
+    return known_s + cycle_s * (number + committed)
 
 
 def outage_of(seen: Assessment, executors: int, failed_s: float, kind: DisturbanceKind, lag_rows: float = 0.0) -> BatchOutage:
     """Return the outage a failure causes, without its downtime, which the caller adds.
 
     If the query died, the batch starts again, with the rows that arrived since. Spark retries lost tasks: the batch that is hit has the rows it began
-    with and takes longer, by the time it hung until the failure was noticed and by the retry. Rows that came meanwhile are part of the lag, and counted once.
+    with and takes longer: it hangs until the failure is noticed, and repeats those tasks. Rows that came meanwhile are part of the lag, and counted once.
     """
-    start_s, cycle_s = last_start_s(seen, failed_s), max(seen.cadence.interval_s, seen.batch_s or 0.0) or seen.cadence.longest_s
+    start_s, laws, load = struck_start_s(seen, failed_s), laws_of(seen), seen.load_rows_per_s or 0.0
+    batch_s = (seen.batch_s or 0.0) if laws is None else settled_batch_s(laws.best, load, seen.cadence.interval_s, executors)
+    cycle_s = max(seen.cadence.interval_s, batch_s) or seen.cadence.longest_s
     hung_s = failed_s - start_s if failed_s - start_s > cycle_s else 0.0
     restarts = kind == "query_restart"
     stopped_s = failed_s if restarts else start_s
     return BatchOutage(
         at_s=stopped_s,
-        downtime_s=0.0 if restarts else hung_s,
-        delays=not restarts,
+        downtime_s=0.0,
         cadence=seen.cadence,
         executors=executors,
         uncommitted_s=cycle_s + stopped_s - start_s,
-        lag_rows=max(0.0, lag_rows - hung_s * (seen.load_rows_per_s or 0.0)),
+        lag_rows=max(0.0, lag_rows - hung_s * load),
+        lost_s=None if restarts else failed_s,
     )
 
 
 def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Estimate) -> RecoveryModel:
     """Return the seconds from the failure until the end of the first batch that takes all rows and is back within the promise, bounded by laws and downtime.
 
-    A failure after the end of the batch, however late, hits no batch: the job has recovered with the next one.
+    A lost executor that strikes no batch has a cold replacement in the next.
     """
 
-    def ends_s(law: BatchLaw, arrivals: Arrivals, asked: BatchOutage) -> float:
-        return asked.at_s + recovery_by_batches_s(law, arrivals, asked)
-
     def after_s(law: BatchLaw, arrivals: Arrivals, downtime_s: float) -> float:
-        end_s = ends_s(law, arrivals, outage.longer(downtime_s))
-        if end_s < failed_s:
-            end_s = ends_s(law, arrivals, replace(outage, at_s=outage.at_s + (outage.uncommitted_s or outage.cadence.cycle_s)))
-        return max(0.0, end_s - failed_s)
+        return max(0.0, outage.at_s + recovery_by_batches_s(law, arrivals, outage.longer(downtime_s)) - failed_s)
 
     def asked(arrivals: Arrivals, at_s: float) -> Estimate:
         expected = laws.estimate(lambda law: after_s(law, arrivals, downtime.value))
@@ -196,13 +199,13 @@ def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Es
 
 
 def implied_delay_s(law: BatchLaw, arrivals: Arrivals, outage: BatchOutage, recovered_s: float) -> float | None:
-    """Return by how much the batch that was hit must have been longer for the job to have recovered then; None if it would have been later without any delay.
+    """Return by how much the batch that was hit must have been longer for the job to have recovered then; None if no delay explains it within a cycle.
 
     >>> from penstock.core.domain.cadence import Cadence
-    >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+    >>> law = BatchLaw(overhead_s=1.0, row_s=0.006, partitions=30)
     >>> cadence = Cadence(interval_s=10.0, longest_s=10.0)
-    >>> outage = BatchOutage(at_s=0.0, downtime_s=0.0, cadence=cadence, executors=1, uncommitted_s=10.0, delays=True)
-    >>> round(implied_delay_s(law, Arrivals.constant(500.0), outage, recovered_s=7.0), 1)  # 5,000 rows in 6 s, 1 s late
+    >>> outage = BatchOutage(at_s=0.0, downtime_s=0.0, cadence=cadence, executors=6, uncommitted_s=10.0, lost_s=0.0)
+    >>> round(implied_delay_s(law, Arrivals.constant(500.0), outage, recovered_s=8.0), 1)  # 5,000 rows in 6 s, 1 s of them repeated, 1 s late
     1.0
     """
 
@@ -210,12 +213,12 @@ def implied_delay_s(law: BatchLaw, arrivals: Arrivals, outage: BatchOutage, reco
         return outage.at_s + recovery_by_batches_s(law, arrivals, outage.longer(delay_s))
 
     shortest_s, longest_s = 0.0, max(0.0, recovered_s - outage.at_s)
-    if ends_s(shortest_s) > recovered_s:
+    if ends_s(shortest_s) > recovered_s or (outage.lost_s is not None and not outage.hits(outage.at_s)):
         return None
     while longest_s - shortest_s > SETTLED_S:
         middle_s = (shortest_s + longest_s) / 2
         shortest_s, longest_s = (middle_s, longest_s) if ends_s(middle_s) <= recovered_s + SETTLED_S else (shortest_s, middle_s)
-    return shortest_s
+    return shortest_s if ends_s(shortest_s) >= recovered_s - outage.cadence.cycle_s else None
 
 
 MOST_RECOVERIES = 100

@@ -15,6 +15,7 @@ from penstock.core.knowledge.predicting import AVERAGE
 from penstock.core.knowledge.steering import LAST_ERRORS
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
+from penstock.core.models.capacity.batch_cost import TELLING
 from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.series import Series
@@ -23,8 +24,6 @@ from penstock.core.models.usage import cadence_of_job, plant_of
 MOST_PENDING = 64
 """Predictions that wait; older ones are given up."""
 RECOVERIES = ("recovery", "recovery_bound", "learnt_recovery")
-TELLING = 0.3
-"""Batches whose rows take less than this share of their time do not show what a row costs."""
 LARGEST_ERROR = 2.0
 """What one of them counts at most: a single odd recovery proves nothing about the rest."""
 

@@ -1,5 +1,6 @@
 """What a reading teaches the models that a policy needs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,8 +12,8 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.query_events import CostChanged, CpuTaken
 from penstock.core.domain.job_spec import PROMISED_SHARE
 from penstock.core.domain.profile import ProfileSeen
-from penstock.core.domain.reading import IN_TASKS, BatchParts, QueryReading, Reading, total
-from penstock.core.domain.trigger import rows_per_batch
+from penstock.core.domain.reading import IN_TASKS, BatchParts, BatchReading, QueryReading, Reading, total
+from penstock.core.domain.trigger import interval_of, rows_per_batch
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.terms import Terms
@@ -83,12 +84,12 @@ def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen |
 def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt:
     """Learn how long batches took and how busy executors were. The cost of batches is that of the job only where it has a single query.
 
-    Queries share executors: when one of them leaves, the costs of all others change, and are learnt afresh.
+    Queries share executors: when one of them leaves, the costs of all others change, and are learnt afresh. One that is not there yet has not left.
     """
-    names = {query.name for query in reading.active}
-    batches, ids = dict(learnt.batches) if learnt.batches.keys() <= names else {}, dict(learnt.batch_ids)
+    left = {query.name for query in reading.queries} - {query.name for query in reading.active} if reading.active else set()
+    batches, ids = dict(learnt.batches) if left.isdisjoint(learnt.batches) else {}, dict(learnt.batch_ids)
     for query in reading.active:
-        new = batches_measured(query, reading, ids.get(query.name), warming=learnt.is_warming(reading))
+        new = batches_measured(query, reading, ids.get(query.name), learnt.warm_s(reading))
         if query.trigger.kind == "real_time" or query.batch_id is None or query.batch_id == ids.get(query.name) or not new:
             continue
         ids[query.name] = query.batch_id
@@ -173,17 +174,39 @@ def warm_up_s(reading: Reading, terms: Terms) -> float:
     """Return how long after a change nothing is learnt: as long as executors warm up, and while a window may still hold one of the first batches."""
     if plant_of(reading) == "continuous":
         return terms.autopilot.scaled(WARM_UP_S)
-    first_batches_s = WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.active), default=0.0)
+    first_batches_s = WARM_UP_BATCHES * max((interval_of(query.trigger, query.rate_limit_rows_per_s) for query in reading.active), default=0.0)
     return max(terms.autopilot.scaled(WARM_UP_S), first_batches_s + terms.config.reading_window_s)
 
 
-def batches_measured(query: QueryReading, reading: Reading, known_id: int | None, *, warming: bool) -> tuple[BatchMeasured, ...]:
-    """Return the batches of the window that are newer than the one of `known_id`; the average batch where the reading does not list them."""
-    average = batch_measured(query, reading, warming=warming)
+FIRST = 3
+"""Batches after the start of a query that teach nothing, however long they take: classes are loaded, Python workers start, code is compiled."""
+
+
+def batches_measured(query: QueryReading, reading: Reading, known_id: int | None, warm_s: float = -math.inf) -> tuple[BatchMeasured, ...]:
+    """Return the batches of the window that are newer than the one of `known_id`; the average batch where the reading does not list them.
+
+    Those that began before the executors were warm, at `warm_s`, are warming, and the first of a query.
+    """
+    average = batch_measured(query, reading, warming=reading.at_s < warm_s)
     if average is None or query.batch is None or query.batch_id is None:
         return ()
     each = query.batch.each[-(query.batch_id - known_id) :] if known_id is not None and query.batch_id > known_id else query.batch.each
-    return tuple(replace(average, rows=rows, duration_s=took_s, taken=taken) for rows, took_s, taken in each if took_s > 0) or (average,)
+    return tuple(batch_of(batch, reading.at_s, average, warm_s) for batch in each if batch.took_s > 0) or (average,)
+
+
+def batch_of(batch: BatchReading, at_s: float, average: BatchMeasured, warm_s: float) -> BatchMeasured:
+    """Return one batch of a reading; its executors and tasks are those of the average one."""
+    return replace(
+        average,
+        rows=batch.rows,
+        duration_s=batch.took_s,
+        warming=batch.number <= FIRST or at_s - batch.since_s - batch.took_s < warm_s,
+        at_s=at_s - batch.since_s,
+        taken=batch.taken,
+        outside_s=batch.outside_s,
+        task_row_s=None if batch.run_s is None or not batch.rows else batch.run_s / batch.rows,
+        cpu_row_s=None if batch.cpu_s is None or not batch.rows else batch.cpu_s / batch.rows,
+    )
 
 
 def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:
@@ -236,7 +259,8 @@ def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None
     seen: list[LatencyMeasured | BatchMeasured] = [*batches]
     rate, latency = query.arrival_rows_per_s, query.latency
     if rate is not None and latency is not None and latency.p95_s > 0 and query.excess_lag_rows == 0 and not batches[-1].warming:
-        seen.append(LatencyMeasured(interval_s=query.trigger.interval_s, rate_rows_per_s=rate, latency_s=latency.p95_s, executors=batches[-1].executors))
+        interval_s = interval_of(query.trigger, query.rate_limit_rows_per_s)
+        seen.append(LatencyMeasured(interval_s=interval_s, rate_rows_per_s=rate, latency_s=latency.p95_s, executors=batches[-1].executors))
     return model.learn(seen)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.core.domain.job_spec import PROMISED_SHARE, Promises
-from penstock.core.domain.trigger import Trigger, paced_s
+from penstock.core.domain.trigger import Trigger, interval_of
 
 INTERVALS, LEAST_S = 2.0, 10.0
 """Without a promise a batch may take this many trigger intervals, and at least this many seconds."""
@@ -61,7 +61,7 @@ def cadence_of(trigger: Trigger, promises: Promises, *, rate_limit_rows_per_s: f
     >>> cadence_of(Trigger(), Promises()).longest_s, cadence_of(Trigger(interval_s=30.0), Promises()).longest_s
     (10.0, 60.0)
     """
-    interval_s = trigger.interval_s if rate_limit_rows_per_s is None else paced_s(trigger)
+    interval_s = interval_of(trigger, rate_limit_rows_per_s)
     if trigger.kind == "real_time":
         return Cadence(interval_s=interval_s, longest_s=interval_s)
     if promises.latency_p95_s is None:

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from penstock.core.domain.configuration import Change, Configuration, difference
 from penstock.core.domain.policy_memory import PolicyMemory
 from penstock.core.domain.prediction import Prediction
-from penstock.core.domain.reasons import REASONS
+from penstock.core.domain.reasons import ENDLESS, REASONS
 
 Direction = Literal["up", "down", "keep", "change"]
 """Of the executors; "change" moves other knobs alone."""
@@ -34,7 +34,8 @@ class Comparison:
     says: str = ""
 
     def words(self) -> str:
-        words = self.says or REASONS.get(self.code)
+        endless = ENDLESS.get(self.code) if self.value == math.inf else None
+        words = self.says or endless or REASONS.get(self.code)
         if words is None:
             numbers = [short(each) for each in (self.value, self.limit) if each is not None]
             return self.code.replace("_", " ") + (f" ({', '.join(numbers)})" if numbers else "")

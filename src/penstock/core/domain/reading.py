@@ -7,6 +7,7 @@ from math import ceil
 
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.knobs import KNOBS
+from penstock.core.domain.trigger import interval_of
 
 OVER = ("given up", "stopped")
 """States of a query that reads nothing any more; one that has ended may be started again, in a loop."""
@@ -64,14 +65,31 @@ class PartitionReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchReading:
+    """One committed batch: its time outside of its tasks, and the run time and CPU time of all its tasks together, None where that is not known.
+
+    `number` counts the batches since the query's start, from 1; `since_s` is the time since its commit.
+    """
+
+    number: int
+    rows: float
+    took_s: float
+    since_s: float
+    taken: float = 0.0
+    outside_s: float | None = None
+    run_s: float | None = None
+    cpu_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchParts:
     """The average batch of the window: its rows, and where its time went, in seconds. `taken` is the share of the CPU time wanted that others took."""
 
     total_s: float
     rows: float | None = None
     taken: float | None = None
-    each: tuple[tuple[float, float, float], ...] = ()
-    """Rows, seconds and `taken` of every batch of the window, the newest last: averages of batches that follow each other do not show what a row costs."""
+    each: tuple[BatchReading, ...] = ()
+    """The batches of the window, the newest last: averages of batches that follow each other do not show what a row costs."""
     parts_s: dict[str, float] = field(default_factory=dict)
 
 
@@ -79,14 +97,16 @@ class BatchParts:
 class QueryReading(QueryConfiguration):
     """One query over the window: its configuration as it runs, and what was measured. `unable` says which knobs cannot be set, and what would change that.
 
-    `in_batch_rows` is what the running batch has read so far, `boundary_pause_s` how long rows last waited between two batches of Real-Time Mode,
-    `replayed_rows` what was read again after restarts, `slots_held` what its tasks occupy all the time in Real-Time Mode.
+    `batches` are those of the window, `batches_run` all since its start. `in_batch_rows` is what the running batch has read so far, `boundary_pause_s` how
+    long rows last waited between two batches of Real-Time Mode, `replayed_rows` what was read again after restarts, `slots_held` what its tasks occupy all
+    the time in Real-Time Mode.
     """
 
     name: str
     state: str
     batch_id: int | None = None
     batches: int = 0
+    batches_run: int = 0
     since_commit_s: float | None = None
     uptime_s: float = 0.0
     arrival_rows_per_s: float | None = None
@@ -112,7 +132,7 @@ class QueryReading(QueryConfiguration):
     @property
     def cycle_s(self) -> float:
         """From one trigger to the next, on average: the interval, or the batch where that takes longer."""
-        return max(self.trigger.interval_s, self.batch.total_s if self.batch else 0.0)
+        return max(interval_of(self.trigger, self.rate_limit_rows_per_s), self.batch.total_s if self.batch else 0.0)
 
     @property
     def window_s(self) -> float:

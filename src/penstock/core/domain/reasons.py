@@ -76,3 +76,8 @@ READINESS_SAYS: Mapping[str, str] = {
 }
 REASONS: Mapping[str, str] = {**POLICIES_SAY, **GUARDS_SAY, **BOTTLENECKS_SAY, **TARGETS_SAY, **READINESS_SAYS}
 """By code; `{value}` and `{limit}` are the numbers compared."""
+ENDLESS: Mapping[str, str] = {
+    "latency": "the job would never catch up, {limit} s promised",
+    "recovery_above_target": "the job would never catch up, {limit} s are allowed",
+}
+"""The same where the value is infinite."""

@@ -77,6 +77,15 @@ def paced_s(trigger: Trigger) -> float:
     return max(trigger.interval_s, SHORTEST_LIMITED_S)
 
 
+def interval_of(trigger: Trigger, limit_rows_per_s: float | None) -> float:
+    """Return the seconds between two batches of a query that keeps up, under its rate limit if it has one; 0 where a batch follows the last one at once.
+
+    >>> interval_of(Trigger(), None), interval_of(Trigger(), 1000.0), interval_of(Trigger(interval_s=5.0), 1000.0)
+    (0.0, 1.0, 5.0)
+    """
+    return trigger.interval_s if limit_rows_per_s is None else paced_s(trigger)
+
+
 def rows_per_batch(trigger: Trigger, limit_rows_per_s: float) -> float:
     """Return the most rows that one batch takes.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.domain.reading import Reading
@@ -55,6 +56,10 @@ class Learnt:
     excess_lag_rows: float = 0.0
     is_contended: bool = False
 
+    def warm_s(self, reading: Reading) -> float:
+        """Return the time from which executors are warm after the last disturbance."""
+        return -inf if reading.since_disturbance_s is None else reading.at_s - reading.since_disturbance_s + self.capacity.by_utilization.warm_up_s
+
     def is_warming(self, reading: Reading) -> bool:
         """Return whether the last disturbance is so recent that executors may still be slow."""
-        return reading.since_disturbance_s is not None and reading.since_disturbance_s < self.capacity.by_utilization.warm_up_s
+        return reading.at_s < self.warm_s(reading)

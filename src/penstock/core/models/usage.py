@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from penstock.core.domain.cadence import Cadence, cadence_of
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading
-from penstock.core.domain.trigger import Plant, Trigger, rows_per_batch
+from penstock.core.domain.trigger import Plant, Trigger, interval_of, rows_per_batch
 
 COMING_BACK = ("starting", "restarting", "failed")
 """States of a query that does not run and will; one that was stopped or given up leaves its executors to the others."""
@@ -90,7 +90,7 @@ def overdue_s(query: QueryReading) -> float | None:
     if query.trigger.kind == "real_time" or not query.excess_lag_rows or query.since_commit_s is None:
         return None
     waits_s = min(each for each in (query.since_commit_s, query.lag_s, query.uptime_s or None) if each is not None)
-    return waits_s if waits_s > query.trigger.interval_s else None
+    return waits_s if waits_s > interval_of(query.trigger, query.rate_limit_rows_per_s) else None
 
 
 def overdue_busyness(reading: Reading, costs: Mapping[str, float]) -> float | None:
@@ -125,7 +125,7 @@ def cadence_of_job(reading: Reading, promises: Promises, longest_batch_s: float)
     cadences = [
         cadence_of(query.trigger, promises, rate_limit_rows_per_s=query.rate_limit_rows_per_s, longest_batch_s=longest_batch_s) for query in reading.active
     ]
-    return max(cadences, key=lambda each: each.cycle_s, default=cadence_of(Trigger(), promises))
+    return max(cadences, key=lambda each: each.cycle_s, default=cadence_of(Trigger(), promises, longest_batch_s=longest_batch_s))
 
 
 def share_of(query: QueryReading, reading: Reading) -> float:

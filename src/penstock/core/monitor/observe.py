@@ -10,7 +10,8 @@ from penstock.core.domain.cadence import cadence_of
 from penstock.core.domain.configuration import knobs_of
 from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.knobs import NOT_YET
-from penstock.core.domain.reading import OVER, BatchParts, ExecutorReading, PartitionReading, QueryReading, Reading, total
+from penstock.core.domain.reading import IN_TASKS, OVER, BatchParts, BatchReading, ExecutorReading, PartitionReading, QueryReading, Reading, total
+from penstock.core.domain.trigger import interval_of
 from penstock.core.monitor.facts import BatchFact, Observation, PartitionFact, QueryFacts
 from penstock.core.monitor.flow import Live, batched_flow, continuous_flow, executor_rates, followed, lag_seconds, waiting_rows
 from penstock.core.monitor.stages import executor_shares, stage_readings
@@ -64,9 +65,13 @@ def mean_busyness(executors: Iterable[ExecutorReading]) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What the monitor keeps between two readings, by query or by executor; `live` has real-time queries only."""
+    """What the monitor keeps between two readings, by query or by executor; `live` has real-time queries only.
+
+    `run` is when a query was started, and how many batches it has run since.
+    """
 
     batches: Mapping[str, tuple[BatchFact, ...]] = field(default_factory=dict)
+    run: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
     newest: Mapping[str, Samples] = field(default_factory=dict)
     cpu: Mapping[str, Samples] = field(default_factory=dict)
     partitions: Mapping[str, Mapping[str, Samples]] = field(default_factory=dict)
@@ -79,8 +84,9 @@ def observe(memory: Memory, seen: Observation, config: Config, promises: Promise
     """Return one Reading of the whole job; by its promises a lag is a healthy one or in excess."""
     at_s, slots = seen.at_s, sum(executor.slots for executor in seen.executors)
     memory = remembered(memory, seen, config)
+    intervals_s = {query.name: interval_of(query.trigger, query.rate_limit_rows_per_s) for query in seen.queries}
     windows = {
-        query.name: window_of(memory.batches[query.name], query.idle_s, at_s, query.trigger.interval_s, config.reading_window_s) for query in seen.queries
+        query.name: window_of(memory.batches[query.name], query.idle_s, at_s, intervals_s[query.name], config.reading_window_s) for query in seen.queries
     }
     queries = tuple(read_query(query, memory, windows[query.name], config, promises, at_s, slots) for query in seen.queries)
     executors = read_executors(
@@ -134,6 +140,7 @@ def remembered(memory: Memory, seen: Observation, config: Config) -> Memory:
         wanted=counted(memory.wanted, at_s, wanted, since_s),
         taken=counted(memory.taken, at_s, taken, since_s),
         batches=batches,
+        run={query.name: batches_run(memory.run.get(query.name, (None, 0)), query) for query in queries},
         newest={query.name: sampled(memory.newest.get(query.name, ()), counted_s[query.name], query.newest_rows, least_s(config)) for query in queries},
         cpu=sampled_each(memory.cpu, at_s, {executor.executor_id: executor.cpu_s for executor in seen.executors}, least_s(config)),
         partitions={query.name: partition_samples(memory.partitions.get(query.name, {}), query, counted_s[query.name], window_s) for query in queries},
@@ -145,6 +152,12 @@ def remembered(memory: Memory, seen: Observation, config: Config) -> Memory:
 
 def partition_samples(earlier: Mapping[str, Samples], query: QueryFacts, at_s: float, window_s: float) -> dict[str, Samples]:
     return sampled_each(earlier, at_s, {each.name: each.newest_rows for each in query.source_partitions}, window_s)
+
+
+def batches_run(known: tuple[float | None, int], query: QueryFacts) -> tuple[float | None, int]:
+    """Return when a query was started, and how many batches it has run since then."""
+    started_s, count = known
+    return query.started_s, len(query.batches) + (count if query.started_s == started_s else 0)
 
 
 def kept_batches(known: tuple[BatchFact, ...], query: QueryFacts, config: Config) -> tuple[BatchFact, ...]:
@@ -171,10 +184,11 @@ def read_query(query: QueryFacts, memory: Memory, window: Window | None, config:
         flow = batched_flow(query, window, recent, arrival, slots, cadence)
     return QueryReading(
         name=query.name, state=query.state, **knobs_of(query), batch_id=last.batch_id if last else None, batches=len(window.batches) if window else 0,
-        since_commit_s=at_s - last.committed_s if last else None, uptime_s=0.0 if query.started_s is None else at_s - query.started_s,
+        batches_run=memory.run[query.name][1], since_commit_s=at_s - last.committed_s if last else None,
+        uptime_s=0.0 if query.started_s is None else at_s - query.started_s,
         arrival_rows_per_s=arrival, throughput_rows_per_s=flow.throughput_rows_per_s, lag_rows=flow.lag_rows,
         lag_s=lag_seconds(flow.lag_rows, arrival, query.oldest_waiting_s), excess_lag_rows=flow.excess_lag_rows, latency=flow.latency,
-        clock_skew_s=flow.clock_skew_s, batch=batch_parts(window, memory), busyness=flow.busyness,
+        clock_skew_s=flow.clock_skew_s, batch=batch_parts(window, memory, batches, memory.run[query.name][1], at_s), busyness=flow.busyness,
         stages=stage_readings(window, None if query.is_real_time else slots) if window and window.length_s > 0 else (),
         state_rows=last.state_rows if last else None, state_memory_bytes=last.state_memory_bytes if last else None, failures=query.failures,
         unable={**NOT_YET, **query.unable}, in_batch_rows=query.in_batch_rows,
@@ -183,8 +197,8 @@ def read_query(query: QueryFacts, memory: Memory, window: Window | None, config:
     )  # fmt: skip
 
 
-def batch_parts(window: Window | None, memory: Memory) -> BatchParts | None:
-    """Return the average batch of the window."""
+def batch_parts(window: Window | None, memory: Memory, known: Sequence[BatchFact], run: int, at_s: float) -> BatchParts | None:
+    """Return the average batch of the window; the newest batch known is the last of those run."""
     if window is None or not window.batches:
         return None
     parts: dict[str, float] = defaultdict(float)
@@ -193,10 +207,21 @@ def batch_parts(window: Window | None, memory: Memory) -> BatchParts | None:
             parts[name] += seconds / len(window.batches)
     count = len(window.batches)
     shares = [taken_share(memory.wanted, memory.taken, batch.started_s, batch.committed_s) for batch in window.batches]
-    took_s, known = sum(batch.duration_s for batch in window.batches), [share for share in shares if share is not None]
-    each = [(batch.rows, batch.duration_s, share or 0.0) for batch, share in zip(window.batches, shares, strict=True)]
-    taken = sum(took * share for _, took, share in each) / took_s if known and took_s > 0 else None
-    return BatchParts(total_s=took_s / count, rows=window.rows / count, taken=taken, each=tuple(each[-MOST_EACH:]), parts_s=dict(parts))
+    took_s = sum(batch.duration_s for batch in window.batches)
+    lost_s = total(share and batch.duration_s * share for batch, share in zip(window.batches, shares, strict=True) if share is not None)
+    newer = sum(batch.committed_s > window.batches[-1].committed_s for batch in known)
+    newest = list(zip(window.batches, shares, strict=True))[-MOST_EACH:]
+    each = tuple(batch_reading(batch, run - newer - place, share or 0.0, at_s) for place, (batch, share) in enumerate(reversed(newest)))
+    taken = None if lost_s is None or took_s <= 0 else lost_s / took_s
+    return BatchParts(total_s=took_s / count, rows=window.rows / count, taken=taken, each=each[::-1], parts_s=dict(parts))
+
+
+def batch_reading(batch: BatchFact, number: int, taken: float, at_s: float) -> BatchReading:
+    return BatchReading(
+        number=number, rows=batch.rows, took_s=batch.duration_s, since_s=at_s - batch.committed_s, taken=taken,
+        outside_s=batch.duration_s - batch.parts_s[IN_TASKS] if IN_TASKS in batch.parts_s else None,
+        run_s=total(stage.run_time_s for stage in batch.stages), cpu_s=total(stage.cpu_s for stage in batch.stages),
+    )  # fmt: skip
 
 
 def taken_share(wanted: Samples, taken: Samples, from_s: float, end_s: float) -> float | None:

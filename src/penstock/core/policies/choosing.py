@@ -12,6 +12,7 @@ from penstock.core.knowledge.assessment import Assessment
 
 Refuse = Callable[[int, float], Comparison | None]
 """Return the reason against a number of executors with this capacity in rows/s; None if there is none."""
+UNKNOWN = Comparison(code="unknown_capacity")
 
 
 def keep(seen: Assessment, policy: str, code: str, value: float | None = None, limit: float | None = None, *, memory: PolicyMemory | None = None) -> Decision:
@@ -57,19 +58,22 @@ def smallest(seen: Assessment, policy: str, refuse: Refuse) -> Decision:
 
     def weigh(executors: int) -> Candidate:
         capacity = seen.capacity(executors)
-        refused = Comparison(code="unknown_capacity") if capacity is None else refuse(executors, capacity)
+        refused = UNKNOWN if capacity is None else refuse(executors, capacity)
         return candidate(executors, refused, capacity_rows_per_s=capacity)
 
     return fewest(seen, policy, weigh)
 
 
 def fewest(seen: Assessment, policy: str, weigh: Callable[[int], Candidate]) -> Decision:
-    """Return the fewest executors whose candidate is not refused; the most if all are."""
+    """Return the fewest executors whose candidate is not refused; the most if all are, and those of now if neither these nor the most are known."""
     weighed: list[Candidate] = []
     for executors in seen.choices:
         weighed.append(weigh(executors))
         if weighed[-1].refused is None:
             return decided(seen, policy, executors, Comparison(code="smallest_that_holds"), weighed)
+    unknown = {each.configuration.executors for each in weighed if each.refused == UNKNOWN}
+    if unknown >= {seen.executors, weighed[-1].configuration.executors}:
+        return decided(seen, policy, seen.executors, Comparison(code="not_ready"), weighed)
     return decided(seen, policy, seen.limits.max_executors, Comparison(code="none_passes"), weighed)
 
 

@@ -84,7 +84,7 @@ class Phoebe:
     def recovery_s(self, seen: Assessment, arrivals: Arrivals, t_max_rows_per_s: float) -> float:
         """R = M_R(S_i, I, D): the lag that is there does not count, as only an undisturbed job is asked about."""
         downtime, present = downtime_s(seen, failure_of(seen.plant)), seen.t_max.get(seen.executors)
-        repeated = repeated_s(seen, longer(None if present is None else present.value, t_max_rows_per_s))
+        repeated = repeated_s(seen, longer(None if present is None else seen.saturated(seen.executors, present.value), t_max_rows_per_s))
 
         def recovery_at(arriving: Arrivals, at_s: float) -> float:
             return outage.recovery_s(arriving, at_s, t_max_rows_per_s, repeated, downtime)

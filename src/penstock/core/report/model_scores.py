@@ -30,6 +30,8 @@ def _of_the_job(learnt: Learnt) -> Iterator[ModelScore]:
         yield ModelScore(model="capacity from utilisation", paper="sum of regressions", score=learnt.capacity.by_utilization.score())
     if learnt.capacity.by_batches is not None:
         yield ModelScore(model="cost of micro-batches", paper="line without waves", score=learnt.capacity.by_batches.score())
+        yield ModelScore(model="duration of the next batch", paper="none", score=learnt.capacity.by_batches.next_durations.score())
+        yield ModelScore(model="saturated throughput by the next batch", paper="none", score=learnt.capacity.by_batches.next_saturated.score())
     if learnt.t_max.seen:
         yield ModelScore(model="capacity over executors", paper="line", score=learnt.t_max.score())
     if learnt.profile.observations:

@@ -10,6 +10,7 @@ from laws import filling
 
 from penstock.core.models.capacity.batch_cost import MOST_ALIKE, MOST_BATCHES, BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.capacity.capacity_model import proven_by
 from penstock.core.models.capacity.duration_fit import evenly, fit_durations
 from penstock.core.models.estimate import Estimate, NotReady
 
@@ -99,7 +100,8 @@ def test_it_keeps_a_bounded_number_of_batches_whatever_it_sees_and_in_any_batchi
     whole, pieces = EMPTY.learn(seen), EMPTY
     for start in range(0, len(seen), 70):
         pieces = pieces.learn(seen[start : start + 70])
-    assert whole.batches == pieces.batches and len(whole.batches) == MOST_BATCHES
+    kept = [[replace(each, off=None) for each in model.batches] for model in (whole, pieces)]
+    assert kept[0] == kept[1] and len(kept[0]) == MOST_BATCHES
 
 
 def test_empty_batches_and_those_of_the_warm_up_teach_nothing() -> None:
@@ -214,3 +216,50 @@ def test_a_row_that_lengthens_batches_more_costs_more_waits_or_is_spread_less_ev
     assert model.change.after_s / model.change.before_s == pytest.approx(times, rel=0.1)
     later = model.learn(seen(times, 20, chance))
     assert later.predict(5000, 2).value == pytest.approx(replace(TRUE, row_s=TRUE.row_s * times).duration_s(5000, 2), rel=0.1)
+
+
+def alike(times: float, count: int, outside_s: float = 0.6) -> list[BatchMeasured]:
+    """Batches of one size, of which so much more is spent in tasks or outside of them."""
+    in_tasks_s = TRUE.duration_s(4000, 2) - TRUE.overhead_s
+    took = [outside_s + times * in_tasks_s * (1.0 + 0.02 * (-1) ** number) for number in range(count)]
+    return [BatchMeasured(rows=4000 + number % 3, duration_s=each, executors=2, outside_s=outside_s) for number, each in enumerate(took)]
+
+
+@pytest.mark.parametrize(("later", "part"), [({"times": 3.0}, "row"), ({"times": 1.0, "outside_s": 5.0}, "overhead")])
+def test_batches_of_one_size_that_take_longer_are_a_change_and_prove_no_more_what_they_did(later: dict[str, float], part: str) -> None:
+    model = EMPTY.learn(alike(1.0, 20))
+    assert isinstance(model.laws(), NotReady) and model.change is None
+    cadence = filling(60.0)
+    (before,) = proven_by(model, cadence).rates(np.array([2]), cadence)
+    for each in alike(count=5, **later):  # type: ignore[arg-type]
+        model = model.learn([each])
+    assert model.change is not None and model.change.part == part
+    (after,) = proven_by(model, cadence).rates(np.array([2]), cadence)
+    assert after == pytest.approx(before * alike(1.0, 2)[0].duration_s / alike(count=2, **later)[0].duration_s, rel=0.1)  # type: ignore[arg-type]
+
+
+def test_batches_of_which_others_took_some_time_are_neither_the_change_nor_moved_by_it() -> None:
+    chance = random.Random(12)
+    model = EMPTY.learn(measured(TRUE, chance, count=40, noise=0.03, warm_up=0))
+    slower = replace(TRUE, row_s=2 * TRUE.row_s)
+    for each in measured(slower, chance, count=5, noise=0.03, warm_up=0):
+        contended = replace(each, duration_s=each.duration_s / 0.6, taken=0.4)
+        model = model.learn([each, contended])
+        if model.change is None:
+            continue
+        assert model.change.after_s / model.change.before_s == pytest.approx(2.0, rel=0.1)
+        assert model.batches[-1] == contended, "it was measured after the change began"
+    assert model.change is not None
+
+
+def test_each_next_batch_is_predicted_and_so_is_the_saturated_throughput_that_it_implies() -> None:
+    chance = random.Random(13)
+    seen = measured(TRUE, chance, count=80, noise=0.05, warm_up=0)
+    model = EMPTY.learn(seen[:20])
+    assert isinstance(model.next_durations.score(), NotReady), "nothing was known before"
+    for each in seen[20:]:
+        model = model.learn([each])
+    durations, saturated = model.next_durations.score(), model.next_saturated.score()
+    assert not isinstance(durations, NotReady) and not isinstance(saturated, NotReady)
+    assert durations.held_out == 59 and durations.mape < 0.08 < durations.constant_mape
+    assert saturated.mape < 0.12 and 0 < saturated.held_out <= 59

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laws import filling
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.capacity.capacity_model import FADES_S, MICRO_BATCH, UTILIZATION, VAGUE, CapacityModel, CapacitySeen, proven_by
 from penstock.core.models.estimate import Estimate, NotReady
 
@@ -247,3 +247,20 @@ def test_the_time_that_others_took_is_not_the_cost_of_a_row() -> None:
     assert beside.change is None and beside.capacity(4, filling(20.0)).value == pytest.approx(law.capacity_rows_per_s(4, filling(20.0)), rel=0.05)
     narrow, wide = (each.capacity(4, filling(20.0)) for each in (alone, beside))
     assert wide.high - wide.low > narrow.high - narrow.low, "estimates get wider, not wrong"
+
+
+def test_the_time_that_a_task_takes_whatever_its_rows_is_no_cost_of_rows() -> None:
+    """As measured on Spark: 12 tasks of 180 rows that wait 1.25 ms each, and 0.1 s to open their source; batches of one size."""
+    chance, rows, executors, fixed_s, row_s = random.Random(5), 2190.0, 4, 0.1, 0.00125
+    task_s = fixed_s + row_s * rows / 12
+
+    def seen(number: int) -> CapacitySeen:
+        took_s = 0.12 + 3 * task_s * chance.uniform(1.0, 1.15)
+        uses = [(3 * task_s / 2.0 * chance.uniform(0.98, 1.02), rows / 2.0 / executors) for _ in range(executors)]
+        batch = BatchMeasured(rows=rows, duration_s=took_s, executors=executors, tasks=12, outside_s=0.12, task_row_s=12 * task_s / rows)
+        return CapacitySeen(uses=moment(2.0 * number, *uses), batches=(batch,))
+
+    laws = EMPTY.learn([seen(number) for number in range(20)]).laws()
+    assert isinstance(laws, LikelyLaws)
+    saturated = laws.estimate(lambda law: law.saturated_rows_per_s(3, 2.0))
+    assert saturated.value == pytest.approx(3 / row_s, rel=0.2) and saturated.low <= 3 / row_s <= saturated.high

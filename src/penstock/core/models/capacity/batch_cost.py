@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Self, TypeVar
 
 import numpy as np
@@ -13,11 +14,11 @@ import numpy as np
 from penstock.core.domain.cadence import Cadence
 from penstock.core.models.arrays import Floats, Ints
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, waves
-from penstock.core.models.capacity.cost_change import IN_A_ROW, CostChange, cost_change, surprise
+from penstock.core.models.capacity.cost_change import IN_A_ROW, CostChange, cost_change, expected_s, surprise
 from penstock.core.models.capacity.duration_fit import DurationFit, fit_durations
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import SIGMA_PER_MAD, Estimate, NotReady
 from penstock.core.models.once import once
-from penstock.core.models.score import Score, mape
+from penstock.core.models.score import PrequentialErrors, Score, mape
 
 FEWEST_BATCHES = 5
 """A law needs this many batches."""
@@ -31,6 +32,10 @@ HALF_LIFE_S = 3600.0
 """A batch this old counts half."""
 APART = 1.25
 """Batches differ in size if the second largest is this many times the second smallest; a single stray batch does not count."""
+TELLING = 0.3
+"""The share of a batch that its rows must take for it to show what a row costs."""
+
+UNGRADED = PrequentialErrors(paper_error=None)
 
 ONE_SIZE_ONLY = "batches of one size only: the fixed overhead and the cost of a row cannot be separated until the rows in a batch, or the executors, change"
 
@@ -56,6 +61,8 @@ class BatchMeasured:
     """Run time of all its tasks together for each row."""
     cpu_row_s: float | None = None
     """CPU time of all its tasks together for each row."""
+    off: float | None = None
+    """The logarithm of its duration over the one that was predicted, 0 within the bounds; None where it tells nothing of a change."""
 
     def __post_init__(self) -> None:
         if not (0 <= self.rows < math.inf and 0 < self.duration_s < math.inf and self.executors >= 1 and 1 <= self.skew < math.inf and 0 <= self.taken < 1):
@@ -84,33 +91,54 @@ class BatchCost:
     cores_per_executor: int = 1
     limit_rows: float | None = None
     batches: tuple[BatchMeasured, ...] = ()
-    surprises: tuple[float, ...] = ()
-    """How far the newest batches were off their prediction."""
     change: CostChange | None = None
     """The newest change of the cost."""
+    next_durations: PrequentialErrors = UNGRADED
+    """Errors of the duration that is predicted of each next batch, and of the saturated throughput that it implies."""
+    next_saturated: PrequentialErrors = UNGRADED
 
     def learn(self, seen: Sequence[BatchMeasured]) -> Self:
         """Learn batches in the order of time; what was learnt before a change of the cost is moved to the new cost."""
         new = tuple(each for each in seen if each.rows > 0 and not each.warming)
         if not new:
             return self
-        laws, surprises = self.laws(), self.surprises
-        if isinstance(laws, LikelyLaws):
-            most = max(each.rows for each in self.batches)
-            telling = [each for each in new if each.tasks in (None, self.partitions) and each.taken <= LITTLE]
-            surprises = (*surprises, *(surprise(laws, each, most) for each in telling))[-IN_A_ROW:]
-        known = newest_of_each((*self.batches, *new), BatchMeasured.kind, MOST_ALIKE)[-MOST_BATCHES:]
-        cost = replace(self, batches=known, surprises=surprises)
-        return cost._changed(laws, new[-1].at_s) if isinstance(laws, LikelyLaws) else cost
+        laws = self._expected()
+        graded = self if laws is None else self._graded(laws, new)
+        known = newest_of_each((*self.batches, *(self._judged(laws, each) for each in new)), BatchMeasured.kind, MOST_ALIKE)[-MOST_BATCHES:]
+        cost = replace(graded, batches=known)
+        return cost if laws is None else cost._changed(laws, new[-1].at_s)
+
+    def _expected(self) -> LikelyLaws | None:
+        """Return the laws by which the next batch is judged; while all batches are of one size, a law through them; None before there are a few."""
+        laws = self.laws()
+        return laws if isinstance(laws, LikelyLaws) else law_of_one_size(self) if len(self.batches) >= FEWEST_BATCHES else None
+
+    def _graded(self, laws: LikelyLaws, new: Sequence[BatchMeasured]) -> Self:
+        """Compare the predicted duration of each batch with its own, and the saturated throughput of the law with the one that the batch implies."""
+        durations, saturated = self.next_durations, self.next_saturated
+        for batch in new:
+            durations = durations.with_one(batch.own_s, expected_s(laws.best, batch), None)
+            in_rows_s, row_s = batch.own_s - laws.best.overhead_s, laws.best.row_cost_s(batch.executors)
+            if in_rows_s > TELLING * batch.own_s and row_s > 0:
+                saturated = saturated.with_one(batch.rows / in_rows_s, 1.0 / row_s, None)
+        return replace(self, next_durations=durations, next_saturated=saturated)
+
+    def _judged(self, laws: LikelyLaws | None, batch: BatchMeasured) -> BatchMeasured:
+        if laws is None or batch.tasks not in (None, self.partitions) or batch.taken > LITTLE:
+            return batch
+        return replace(batch, off=surprise(laws, batch, max(each.rows for each in self.batches)))
 
     def _changed(self, laws: LikelyLaws, at_s: float) -> Self:
-        """Return the cost after a change that the newest batches show: durations of before become what they would be now."""
-        newest, before = self.batches[-IN_A_ROW:], self.batches[:-IN_A_ROW]
-        change = cost_change(laws, self.surprises, before, newest, at_s)
+        """Return the cost after a change that the newest telling batches show: durations of before become what they would be now."""
+        places = [place for place, batch in enumerate(self.batches) if batch.off is not None][-IN_A_ROW:]
+        if len(places) < IN_A_ROW:
+            return self
+        newest, before, since = [self.batches[place] for place in places], self.batches[: places[0]], self.batches[places[0] :]
+        change = cost_change(laws, [batch.off or 0.0 for batch in newest], before, newest, at_s)
         if change is None:
             return self
-        moved = tuple(replace(each, duration_s=each.duration_s * change.ratio(laws.best, each)) for each in before)
-        return replace(self, batches=(*moved, *newest), surprises=(), change=change)
+        moved = (replace(each, duration_s=each.duration_s * change.ratio(laws.best, each)) for each in before)
+        return replace(self, batches=tuple(replace(each, off=None) for each in (*moved, *since)), change=change)
 
     def predict(self, rows: float, executors: int) -> Estimate | NotReady:
         """Return the mean duration in seconds of a batch with this many rows."""
@@ -157,6 +185,23 @@ class BatchCost:
             paper_mape=mape(plain.left_out_s.tolist(), durations.tolist()),
             held_out=len(durations),
         )
+
+
+def law_of_one_size(cost: BatchCost) -> LikelyLaws:
+    """Return a law through batches of one size, whose overhead is the time outside of their tasks: it holds for batches of that size.
+
+    >>> alike = [BatchMeasured(rows=1000.0, duration_s=each, executors=1, outside_s=0.5) for each in (1.9, 2.0, 2.0, 2.0, 2.1)]
+    >>> laws = law_of_one_size(BatchCost(partitions=1).learn(alike))
+    >>> laws.best.overhead_s, laws.best.row_s, round(laws.noise, 3)
+    (0.5, 0.0015, 0.0)
+    """
+    known = [each.outside_s for each in cost.batches if each.outside_s is not None]
+    overhead_s = min(median(known), *(each.own_s for each in cost.batches)) if known else 0.0
+    free = cost.law(row_s=1.0)
+    row_s = median((each.own_s - overhead_s) / free.duration_s(each.rows * each.skew, each.executors) for each in cost.batches)
+    law = replace(free, overhead_s=overhead_s, row_s=row_s)
+    noise = SIGMA_PER_MAD * median(abs(math.log(each.own_s / expected_s(law, each))) for each in cost.batches)
+    return LikelyLaws(best=law, drawn=(law,), noise=noise)
 
 
 Seen = TypeVar("Seen")

@@ -22,6 +22,8 @@ MICRO_BATCH = "micro-batch cost"
 UTILIZATION = "utilisation regression"
 MOST_SKEW, USUAL_SKEW = 2.5, 1.2
 """How much longer than the mean task the longest one takes: at most, and where nothing is known."""
+FIXED_S, LEAST_SHARE = 0.15, 0.3
+"""Seconds that a task may run whatever its rows, to start and to open its source; and the least share of its time that its rows take."""
 OPEN = 32
 """Laws that are likely where only their bounds are known."""
 NEWEST = 20
@@ -144,10 +146,9 @@ class CapacityModel:
 
 @once(16)
 def _laws_within(model: CapacityModel) -> LikelyLaws | NotReady:
-    """Return the laws of the batches, each moved to the cost of a row that utilisation allows; without a law all such costs are likely.
+    """Return the laws of the batches, each moved to the cost of a row that utilisation allows; without such a law all these costs are likely.
 
-    Tasks ran for some time for each row, and a batch lasts at least as long as its tasks fill the executors; longer only by skew, up to `MOST_SKEW`. So
-    utilisation bounds the cost of a row where durations leave it open. The median batch stays where it is: what its rows do not take is overhead.
+    The median batch stays where it is: what its rows do not take is overhead. Durations by which a row costs less than the least show no cost of a row.
     """
     cost = model.by_batches
     assert cost is not None
@@ -157,35 +158,66 @@ def _laws_within(model: CapacityModel) -> LikelyLaws | NotReady:
     bounds = row_bounds(model)
     if bounds is None:
         return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
-    newest, (low, high) = cost.batches[-NEWEST:], bounds
-    free = cost.law(row_s=1.0)
+    newest, free = cost.batches[-NEWEST:], cost.law(row_s=1.0)
     loads, took_s = [free.duration_s(batch.rows * batch.skew, batch.executors) for batch in newest], [batch.own_s for batch in newest]
 
     def at(row_s: float) -> BatchLaw:
         overhead_s = median(took - row_s * load for took, load in zip(took_s, loads, strict=True))
         return replace(free, overhead_s=max(0.0, overhead_s), row_s=row_s)
 
-    if isinstance(laws, NotReady):
-        return LikelyLaws(best=at(min(low * USUAL_SKEW, high)), drawn=tuple(at(float(each)) for each in np.geomspace(low, high, OPEN)))
+    if isinstance(laws, NotReady) or laws.best.row_s * laws.best.skew < bounds.low:
+        return LikelyLaws(best=at(bounds.usual), drawn=tuple(at(float(each)) for each in np.geomspace(bounds.low, bounds.high, OPEN)))
 
     def within(law: BatchLaw) -> BatchLaw:
         row_s = law.row_s * law.skew
-        return law if low <= row_s <= high else at(min(max(row_s, low), high))
+        return law if bounds.low <= row_s <= bounds.high else at(min(max(row_s, bounds.low), bounds.high))
 
     return replace(laws, best=within(laws.best), drawn=tuple(map(within, laws.drawn)))
 
 
-def row_bounds(model: CapacityModel) -> tuple[float, float] | None:
-    """Return the least and the most seconds that a row takes one core, by the utilisation of the executors; None while that is not known."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowBounds:
+    """The least, the usual and the most seconds that a row takes one core."""
+
+    low: float
+    usual: float
+    high: float
+
+
+def row_bounds(model: CapacityModel) -> RowBounds | None:
+    """Return what a row may cost by the utilisation of the executors; None while that is not known.
+
+    A batch lasts at least as long as its tasks fill the executors, and longer only by skew. Of the time of its tasks, up to `FIXED_S` each may not be for
+    rows, which makes a row cheaper. All batches together do not take longer than they took: that makes it cheaper too.
+    """
     cost = model.by_batches
     assert cost is not None
-    executors = cost.batches[-1].executors
+    executors, newest = cost.batches[-1].executors, cost.batches[-NEWEST:]
     busy = model.by_utilization.predict_each([executors], cost.busiest_share(np.array([executors])))
     if isinstance(busy, NotReady) or busy.low[0] <= 0.0:
         return None
     one_s = 1.0 / cost.law(row_s=1.0).row_cost_s(executors)
-    low, high = float(one_s / busy.high[0]), float(MOST_SKEW * one_s / busy.low[0])
-    return (low, high) if 0.0 < low < high < np.inf else None
+    least, most = float(one_s / busy.high[0]), float(MOST_SKEW * one_s / busy.low[0])
+    fixed = FIXED_S / median(batch.rows / (batch.tasks or cost.partitions) for batch in newest)
+    low, high = max(least - fixed, LEAST_SHARE * least), min(most, max(least, dearest_s(cost)))
+    return RowBounds(low=low, usual=min((low + least) / 2 * usual_skew(cost), high), high=high) if 0.0 < low < high < np.inf else None
+
+
+def dearest_s(cost: BatchCost) -> float:
+    """Return the most seconds that a row can take one core: all the time of the batches that had the most rows for theirs."""
+    alike = [each for each in batches_alike(cost).values() if len(each) >= PROVEN_BY]
+    return min((median(_row_s_without_overhead(batch, cost) for batch in each) for each in alike), default=np.inf)
+
+
+def usual_skew(cost: BatchCost) -> float:
+    """Return how much longer than their mean tasks the newest batches took, without the time outside of tasks; `USUAL_SKEW` where that is not known."""
+    known = []
+    for batch in cost.batches[-NEWEST:]:
+        if batch.outside_s is not None and batch.task_row_s:
+            tasks = batch.tasks or cost.partitions
+            mean_s = batch.task_row_s * batch.rows * waves(tasks, batch.executors * cost.cores_per_executor) / tasks
+            known.append((batch.own_s - batch.outside_s) / mean_s)
+    return min(max(median(known), 1.0), MOST_SKEW) if known else USUAL_SKEW
 
 
 def are_vague(answers: Estimates) -> Flags:
@@ -223,15 +255,20 @@ def proven_by(cost: BatchCost, cadence: Cadence) -> Proven | None:
     >>> proven.rates(np.array([2, 4, 6]), cadence).tolist()
     [1000.0, 2000.0, 2000.0]
     """
-    alike: dict[Hashable, list[BatchMeasured]] = defaultdict(list)
-    for batch in cost.batches:
-        alike[batch.kind()].append(batch)
-    proofs = [each for each in alike.values() if len(each) >= PROVEN_BY and median(batch.duration_s for batch in each) <= cadence.longest_s]
+    proofs = [each for each in batches_alike(cost).values() if len(each) >= PROVEN_BY and median(batch.duration_s for batch in each) <= cadence.longest_s]
     if not proofs:
         return None
     newest_s = cost.batches[-1].at_s
     row_s = min(median(_row_s_without_overhead(batch, cost) for batch in each) * 2.0 ** ((newest_s - each[-1].at_s) / FADES_S) for each in proofs)
     return Proven(law=cost.law(row_s=row_s), largest=max(batch.executors for each in proofs for batch in each))
+
+
+def batches_alike(cost: BatchCost) -> Mapping[Hashable, Sequence[BatchMeasured]]:
+    """Return the batches by their kind."""
+    alike: dict[Hashable, list[BatchMeasured]] = defaultdict(list)
+    for batch in cost.batches:
+        alike[batch.kind()].append(batch)
+    return alike
 
 
 def _row_s_without_overhead(batch: BatchMeasured, cost: BatchCost) -> float:

@@ -92,28 +92,32 @@ def rescale_recovery(seen: Situation, executors: int) -> tuple[DisturbanceKind, 
 
 
 def recovery_from_failure_s(seen: Situation, executors: int, capacity_rows_per_s: float) -> float | None:
-    """Return the seconds to recover from a failure now, just before a commit, with these executors, this capacity and the present lag.
+    """Return the seconds to recover from a failure now, at the worst moment, with these executors, this capacity and the present lag.
 
-    Micro-batches whose cost is known catch up batch by batch (PAPER-NOTES "Catch-up in micro-batches"); anything else as in Daedalus sec. 3.4.
+    Micro-batches whose cost is known lose an executor as a batch starts, repeat its tasks and catch up batch by batch (PAPER-NOTES "Catch-up in
+    micro-batches"); anything else fails just before a commit and recovers as in Daedalus sec. 3.4.
     """
     if seen.arrivals is None:
         return None
     if seen.batch_laws is not None:
         law = seen.batch_laws.best
-        return _caught_up_s(seen)(least_alike(executors, law.partitions, law.cores_per_executor))
+        return _caught_up_s(seen)(max(min(2, executors), least_alike(executors, law.partitions, law.cores_per_executor)))
     repeated = repeated_s(seen, longer(seen.capacity(seen.executors), capacity_rows_per_s))
     return recovery_s(seen.arrivals, seen.at_s, capacity_rows_per_s, repeated, downtime_s(seen, failure_of(seen.plant)), seen.excess_lag_rows)
 
 
 @once(4)
 def _caught_up_s(seen: Situation) -> Callable[[int], float]:
-    """Return the recovery from a failure now, batch by batch, as a cached function of the executors: policies ask about many that recover alike."""
+    """Return the recovery from a failure now, batch by batch, as a cached function of the executors: policies ask about many that recover alike.
+
+    The only executor is not like one of two: all work waits for its replacement.
+    """
     laws, arrivals, down_s = seen.batch_laws, seen.arrivals, downtime_s(seen, failure_of(seen.plant))
     assert laws is not None and arrivals is not None
 
     @cache
     def recovered_s(executors: int) -> float:
-        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, cadence=seen.cadence, executors=executors, lag_rows=seen.excess_lag_rows)
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, cadence=seen.cadence, executors=executors, lag_rows=seen.excess_lag_rows, lost_s=seen.at_s)
         return recovery_by_batches_s(laws.best, arrivals, outage)
 
     return recovered_s
