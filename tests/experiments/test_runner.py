@@ -135,8 +135,9 @@ def group(leader: int) -> list[int]:
 @pytest.mark.parametrize("killed", [False, True])
 def test_an_interrupted_run_goes_on_and_leaves_no_process(tmp_path: Path, killed: bool) -> None:
     store, script = tmp_path / "cells.jsonl", tmp_path / "long.py"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}  # a killed process leaves its temporary files
     script.write_text(LONG.format(tests=str(Path(__file__).parents[1]), store=str(store)))
-    process = subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment)
     try:
         wait_until(lambda: len(CellStore(store, RunReport).known()) == 4, 60, "the short cells")
         process.kill() if killed else os.killpg(process.pid, signal.SIGINT)
