@@ -93,7 +93,7 @@ def test_a_cheaper_row_is_a_quicker_job_and_a_parameter_of_the_policy_is_taken(t
     asked = ("simulate", "--trace", trace, "--policy", "static", "--engine", "micro-batch", "--max-scaleout", 6)
     slow, quick = (found(*asked, "--capacity-per-worker", each)["latency_ms"]["p95"] for each in (6000, 12_000))
     assert quick < slow
-    assert found("simulate", "--trace", trace, "--policy", "static", "--param", "executors=5")["average_workers"] == pytest.approx(5, rel=0.07)
+    assert found("simulate", "--trace", trace, "--policy", "static", "--param", "executors=5")["average_workers"] == 5.0
 
 
 @pytest.mark.usefixtures("few")
@@ -105,6 +105,20 @@ def test_all_policies_are_shown_side_by_side(trace: Path) -> None:
     shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked, catch_exceptions=False).stdout
     assert "2 policies on trace.csv" in shown and "longest recovery" in shown
     assert [line.split()[0] for line in shown.splitlines()[-2:]] == ["static", "hpa"]
+
+
+def test_variants_of_a_policy_stand_side_by_side_by_their_labels(trace: Path) -> None:
+    both = found("simulate", "--trace", trace, "--policy", "static(4), static(executors=8)")["policies"]
+    assert [each["policy"] for each in both] == ["static(4)", "static(executors=8)"]
+    assert [each["average_workers"] for each in both] == [4.0, 8.0] and not any(each["rescales"] for each in both)
+
+
+def test_a_label_and_a_parameter_are_the_same_run(trace: Path) -> None:
+    labelled, named = (
+        found("simulate", "--trace", trace, "--policy", "hpa(60)"),
+        found("simulate", "--trace", trace, "--policy", "hpa", "--param", "target=0.6"),
+    )
+    assert {**labelled, "policy": "hpa"} == named and labelled["rescales"] > 0
 
 
 def test_people_get_a_table_that_says_the_same(trace: Path) -> None:
@@ -164,6 +178,11 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
         (("--policy", "daedalus", "--param", "grase_s=1"), '--param grase_s: the policy daedalus has no such parameter; did you mean "grace_s"?'),
         (("--policy", "daedalus", "--param", "grace_s=-1"), "--param grace_s: found -1"),
         (("--policy", "all", "--param", "grace_s=1"), "--param: it belongs to one policy"),
+        (("--policy", "hpa(80),hpa(85)", "--param", "grace_s=1"), "--param: it belongs to one policy, and several were given; write hpa(target=0.8)"),
+        (("--policy", "hpa(80),hpa(80)"), '--policy: found "hpa(80),hpa(80)", a policy is named once'),
+        (("--policy", "hpa(tarjet=1)"), '--policy: tarjet: the policy hpa has no such parameter; did you mean "target"?'),
+        (("--policy", "hpa,static(24)"), "static(24): a number of executors from 1 to 12 is allowed here"),
+        (("--policy", "daedalus(60)"), '--policy: found "daedalus(60)"; a bare number is for static'),
         (("--engine", "micro-batch", "--skew", 0.5), "--skew: found 0.5, a number of at least 1 is needed"),
         (("--engine", "micro-batch", "--partitions", 0), "--partitions: found 0"),
         (("--last", "2h"), "--last: it is about the history of --like, and no recorded job is given"),

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from waiting import wait_until
 
-from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot import Autopilot, Chosen
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.job_spec import JobSpec, Limits, Promises, QuerySpec, SinkSpec
@@ -19,7 +19,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.report.run_report import RunReport
-from penstock.experiments.cell import Cell, Chosen, Observed, SimulatedJob, SparkJob, following
+from penstock.experiments.cell import Cell, Observed, SimulatedJob, SparkJob, following
 from penstock.experiments.runner import CellStore, run_cells
 from penstock.simulator.engine_settings import MicroBatchSettings
 

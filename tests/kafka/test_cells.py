@@ -3,11 +3,12 @@ from pathlib import Path
 import pytest
 from jobfiles import write
 
+from penstock.core.domain.autopilot import Chosen
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.fault import Fault
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.report.run_report import RunReport
-from penstock.experiments.cell import Cell, Chosen, SparkJob
+from penstock.experiments.cell import Cell, SparkJob
 from penstock.experiments.runner import run_cells
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.topics import partitions_of

@@ -13,7 +13,7 @@ from rich.text import Text
 from penstock.cli import complain
 from penstock.cli.histories import last_of
 from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known, needed
-from penstock.cli.simulate_options import ALL, LEAST_LAST_S, USUAL_LAST, SeedOption, parameters_of, policies_of, promises_of
+from penstock.cli.simulate_options import ALL, LEAST_LAST_S, USUAL_LAST, SeedOption, policies_of, promises_of
 from penstock.cli.simulated import left_out_rows, like_rows
 from penstock.cli.terminal import Whole, titled
 from penstock.cli.whatif_table import error_rows, error_words, kept_object, kept_words
@@ -27,7 +27,7 @@ from penstock.hindsight.whatif import confidence
 
 def audit(
     paths: Annotated[list[Path], typer.Argument(help="Event logs of Spark, rolling folders (eventlog_v2_*), or folders of them.", metavar="PATH...")],
-    policy: Annotated[str, typer.Option(help="The policy to try, or all of them.", metavar="NAME|all")] = ALL,
+    policy: Annotated[str, typer.Option(help="The policies to try, or all of them.", metavar="NAME,...|all")] = ALL,
     target_recovery: Annotated[float | None, typer.Option(help="The promised recovery time in seconds.")] = None,
     promise_latency_ms: Annotated[float | None, typer.Option(help="The promised p95 latency in milliseconds.")] = None,
     longest_batch: Annotated[float, typer.Option(help="The longest batch in seconds if no latency is promised (0: two triggers, at least 10).")] = 0.0,
@@ -42,7 +42,6 @@ def audit(
     needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
     needed(0, downtime=downtime, longest_batch=longest_batch)
     needed(1, max_executors=max_executors)
-    parameters_of(policy, [])
     asked = AuditAsked(
         policies=policies_of(policy),
         promises=promises_of(promise_latency_ms, target_recovery, None),

@@ -10,7 +10,7 @@ import typer
 from penstock.cli import EXIT_INTERNAL
 from penstock.cli.histories import history_named, last_of, read_last
 from penstock.cli.report import JsonOption, PlotOption, bar, needed
-from penstock.cli.simulate_options import LEAST_LAST_S, USUAL_LAST, SeedOption, limits_of, parameters_of, policies_of, promises_of
+from penstock.cli.simulate_options import LEAST_LAST_S, USUAL_LAST, SeedOption, limits_of, policies_of, promises_of
 from penstock.cli.terminal import day_time
 from penstock.cli.whatif_table import present_what_if
 from penstock.core.errors import UserMistake
@@ -25,7 +25,9 @@ USUAL_POLICY = "auto"
 def replay(
     history: Annotated[str, typer.Argument(help="A history file, or the name of a job that has one.", metavar="HISTORY.DB|JOB")],
     verify: Annotated[bool, typer.Option("--verify", help="Decide again from the recorded inputs, and compare byte for byte.")] = False,
-    policy: Annotated[str | None, typer.Option(help="Estimate the run under this policy (default: auto), or under all of them.", metavar="NAME|all")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Estimate the run under this policy (default: auto), several (hpa(80),auto), or all of them.", metavar="NAME,...|all")
+    ] = None,
     target_recovery: Annotated[float | None, typer.Option(help="Estimate it with this promised recovery time in seconds.")] = None,
     promise_latency_ms: Annotated[float | None, typer.Option(help="Estimate it with this promised p95 latency in milliseconds.")] = None,
     max_executors: Annotated[int | None, typer.Option(help="Estimate it with this maximum number of executors.")] = None,
@@ -48,8 +50,7 @@ def replay(
         needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
         needed(1, max_executors=max_executors)
         wanted, last_s = policy or USUAL_POLICY, last_of(last, LEAST_LAST_S)
-        parameters_of(wanted, [])
-        found = what_if_of(history, wanted, last_s, target_recovery, promise_latency_ms, max_executors, seed)
+        found = what_if_of(history, policies_of(wanted), last_s, target_recovery, promise_latency_ms, max_executors, seed)
         present_what_if(found, as_json=as_json, plot=plot)
 
 
@@ -89,14 +90,16 @@ def other_version_words(recorder: Recorder | None, this: Recorder) -> str:
     return "" if recorder == this else f"; recorded by another version ({recorder}; this is {this}): decisions may differ for that reason"
 
 
-def what_if_of(history: str, policy: str, last_s: float, recovery_s: float | None, latency_ms: float | None, most: int | None, seed: int) -> WhatIf:
+def what_if_of(
+    history: str, policies: tuple[str, ...], last_s: float, recovery_s: float | None, latency_ms: float | None, most: int | None, seed: int
+) -> WhatIf:
     path = history_named(history)
     readings, events, ran_under = read_last(path, last_s)
     try:
         like = calibrated_by(history, readings, events, seed, ran_under)
         limits = limits_of(None, most, None, like)
         promises = promises_of(latency_ms, recovery_s, like)
-        asked = Asked(policies=policies_of(policy), limits=limits, promises=promises, seed=seed)
+        asked = Asked(policies=policies, limits=limits, promises=promises, seed=seed)
         with bar("simulated seconds") as progress:
             return what_if(like, readings, asked, lambda done_s, total_s: progress(round(done_s), round(total_s)))
     except UserMistake as mistake:

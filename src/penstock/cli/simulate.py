@@ -10,13 +10,14 @@ from typer import Option
 
 from penstock.cli.engine_options import ENGINES, EngineOptions
 from penstock.cli.report import JsonOption, PlotOption, bar, needed, one_of
-from penstock.cli.simulate_options import ALL, SeedOption, faults_of, limits_of, load_of, parameters_of, policies_of, promises_of, recorded_job
+from penstock.cli.simulate_options import SeedOption, chosen_of, faults_of, limits_of, load_of, policies_of, promises_of, recorded_job
 from penstock.cli.simulated import present_runs
 from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.policies.registry import labelled
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.tables.measurements import read_profile
 from penstock.wiring.setup import Setup, possible, with_downtimes
@@ -33,7 +34,7 @@ Recorded = Annotated[
 ]
 Last = Annotated[str | None, Option(help="With --like: use only the last part of the history (24h).", metavar="DURATION")]
 Graph = Annotated[Path | None, Option(help="Simulate several queries that share the executors (docs/simulator.md).", metavar="GRAPH.TOML")]
-Name = Annotated[str, Option(help="The policy, or all of them side by side.", metavar="NAME|all")]
+Name = Annotated[str, Option(help="The policy, several side by side (hpa(80),hpa(85),auto), or all.", metavar="NAME,...|all")]
 Kind = Annotated[str | None, Option(help="The engine (default: continuous, or that of the recorded job).", metavar="|".join(ENGINES))]
 Capacity = Annotated[Number, Option(help="The capacity of one executor in rows per second (5000).")]
 Most = Annotated[int | None, Option(help="The maximum number of executors (12, or that of the recorded job).")]
@@ -84,20 +85,23 @@ def simulate(
     recorded = recorded_job(like, last, seed)
     name, load = load_of(trace, recorded)
     settings = like_engine(options, recorded, trace) if recorded else options.settings() if graph is None else read_graph(graph, options, load)
-    limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
+    limits, policies = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), policies_of(policy)
     faults = faults_of(failures, timeout_failures, load)
-    own = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), rollback=False)
+    own = Autopilot(mode="active", guards=cast(Guards, guards), rollback=False)
+    if param:
+        chosen = chosen_of(policies, param)
+        own, policies = chosen.on(own), (chosen.name,)
     autopilot = with_downtimes(own, settings, faults)
     promises, known = promises_of(promise_latency_ms, target_recovery, recorded), () if profile is None else tuple(read_profile(profile))
     config = replace(EVEN, longest_batch_s=0.0 if recorded is None else recorded.longest_batch_s)
-    if policy == "static" and not faults:
+    if {labelled(label).name for label in policies} == {"static"} and not faults:
         config = replace(config, reading_interval_s=UNREAD_S)
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=autopilot, profile=known)
     setup = Setup(load=load, engine=settings, terms=terms, faults=faults, seed=seed)
-    tried, left_out = possible(setup, policies_of(policy))
+    tried, left_out = possible(setup, policies)
     with bar("simulated seconds") as progress:
         runs = simulate_all(setup, tried, lambda done_s, total_s: progress(round(done_s), round(total_s)))
-    present_runs(name, runs, together=policy == ALL, left_out=left_out, like=recorded, as_json=as_json, plot=plot)
+    present_runs(name, runs, together=len(policies) > 1, left_out=left_out, like=recorded, as_json=as_json, plot=plot)
 
 
 def like_engine(options: EngineOptions, recorded: Like, trace: Path | None) -> Simulable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from penstock.cli.report import needed
+from penstock.core.domain.autopilot import Chosen
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.policies.registry import POLICIES, with_parameters
+from penstock.core.policies.registry import POLICIES, labelled, labels_in, with_parameters
 from penstock.tables.measurements import read_trace
 from penstock.wiring.setup import SHORTEST_RUN_S
 
@@ -55,21 +57,30 @@ def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like |
     )
 
 
-def policies_of(name: str) -> tuple[str, ...]:
-    return tuple(POLICIES) if name == ALL else (name,)
-
-
-def parameters_of(policy: str, given: Sequence[str]) -> dict[str, float | bool]:
-    if policy == ALL:
-        if given:
-            raise UserMistake("--param: it belongs to one policy, and --policy all was given")
-        return {}
-    parameters = dict(map(parameter_of, given))
+def policies_of(text: str) -> tuple[str, ...]:
+    """Return the labels of the policies that are asked for; raise `UserMistake` for one that is not allowed."""
+    labels = tuple(POLICIES) if text == ALL else labels_in(text)
     try:
-        with_parameters(policy, parameters)
+        for label in labels:
+            labelled(label)
     except UserMistake as mistake:
-        raise UserMistake(str(mistake).replace("autopilot.policy", "--policy").replace("autopilot.parameters.", "--param ")) from None
-    return parameters
+        raise UserMistake(f"--policy: {re.sub(r'^(policy: |autopilot.parameters.)', '', str(mistake))}") from None
+    if len(set(labels)) < len(labels):
+        raise UserMistake(f'--policy: found "{text}", a policy is named once')
+    return labels
+
+
+def chosen_of(policies: Sequence[str], given: Sequence[str]) -> Chosen:
+    """Return the policy with the parameters of `--param`; raise `UserMistake` for several policies."""
+    first = labelled(policies[0])
+    if len(policies) > 1:
+        raise UserMistake("--param: it belongs to one policy, and several were given; write hpa(target=0.8)")
+    parameters = {**first.parameters, **dict(map(parameter_of, given))}
+    try:
+        with_parameters(first.name, parameters)
+    except UserMistake as mistake:
+        raise UserMistake(str(mistake).replace("autopilot.parameters.", "--param ")) from None
+    return Chosen(name=first.name, parameters=parameters)
 
 
 def parameter_of(text: str) -> tuple[str, float | bool]:

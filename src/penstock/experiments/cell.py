@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, Protocol, TypeVar
 
-from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot import Chosen
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.fault import Fault
@@ -38,26 +38,6 @@ LEADS_S = (60.0, 120.0, 240.0)
 launched once more, with the next."""
 WATCH_S = 0.5
 SIMULATED_CODE = ("core", "simulator", "runtime", "profiling", "wiring", "experiments")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """A policy by its name, with its parameters.
-
-    >>> str(Chosen(name="hpa", parameters={"target": 0.8})), str(Chosen(name="static"))
-    ('hpa(target=0.8)', 'static')
-    """
-
-    name: str
-    parameters: Mapping[str, float] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        given = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
-        return f"{self.name}({given})" if given else self.name
-
-    def on(self, autopilot: Autopilot) -> Autopilot:
-        """Return the autopilot with this policy in force."""
-        return replace(autopilot, mode="active", policy=self.name, parameters=self.parameters)
 
 
 class Plant(Protocol):

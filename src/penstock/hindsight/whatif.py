@@ -18,7 +18,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.policies.registry import policy_of
+from penstock.core.policies.registry import labelled, policy_of
 from penstock.core.report.run_report import RunReport, run_report, usual_s
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
@@ -125,7 +125,7 @@ class Asked:
         """Return the job's terms with what is asked for, without hours and calendars, which are of real days."""
         known = like.ran_under or Terms(config=EVEN)
         own = known.autopilot
-        tried = own if own.policy in self.policies else replace(own, policy=self.policies[0], parameters={})
+        tried = own if own.policy in self.policies else labelled(self.policies[0]).on(own)
         autopilot = replace(tried, mode="active", rollback=False, hours=(), exclude=(), calendar=())
         given = with_downtimes(autopilot, like.engine, like.faults) if own.downtime_s is None else autopilot
         return replace(known, limits=self.limits, promises=self.promises, autopilot=given)

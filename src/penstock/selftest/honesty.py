@@ -5,12 +5,13 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import median
 
+from penstock.core.domain.autopilot import Chosen
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.report.run_report import RunReport, run_report
-from penstock.experiments.cell import LEADS_S, Cell, Chosen, Observed, SimulatedJob
+from penstock.experiments.cell import LEADS_S, Cell, Observed, SimulatedJob
 from penstock.experiments.runner import run_cells
 from penstock.selftest.recorded_run import MOST_STOLEN, Made, Progress, Recorded, Span, quiet_run, within
 from penstock.simulator.calibrate import calibrated

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.core.domain.autopilot import Chosen
 from penstock.core.domain.configuration import Configuration
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.experiments.cell import LEADS_S, Cell, Chosen, Recording, SparkJob, record_on_spark
+from penstock.experiments.cell import LEADS_S, Cell, Recording, SparkJob, record_on_spark
 from penstock.selftest.spark_runs import workload_folder
 
 Span = tuple[float, float]

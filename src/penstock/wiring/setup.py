@@ -11,7 +11,7 @@ from penstock.core.domain.fault import Fault, FaultKind
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.policies.registry import PROFILED
+from penstock.core.policies.registry import PROFILED, labelled
 from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
@@ -60,7 +60,15 @@ def noticed_after_s(engine: Simulable, fault: FaultKind) -> float:
 def declared_of(setup: Setup) -> Configuration:
     each = [query.settings for query in QueryGraph[Any].of(setup.engine).queries]
     declared = {one.query: QueryConfiguration(trigger=one.trigger, rate_limit_rows_per_s=one.rate_limit_rows_per_s) for one in each}
-    return Configuration(executors=setup.terms.limits.first, queries=declared)
+    return Configuration(executors=first_executors(setup.terms), queries=declared)
+
+
+def first_executors(terms: Terms) -> int:
+    """Return the executors that the job begins with: a static deployment has its own number from the start."""
+    limits, own = terms.limits, int(terms.autopilot.parameters.get("executors", 0)) if terms.autopilot.policy == "static" else 0
+    if own and limits.nearest(own) != own:
+        raise UserMistake(f"static({own}): a number of executors from {limits.min_executors} to {limits.max_executors} is allowed here")
+    return own or limits.first
 
 
 def engine_of(setup: Setup, configuration: Configuration, load: Load, faults: Sequence[Fault] = ()) -> Engine:
@@ -87,7 +95,7 @@ class LeftOut:
 def possible(setup: Setup, policies: Sequence[str]) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
     """Split policies into those that can be simulated and those that lack a profile; raise `UserMistake` if none can."""
     why = None if setup.terms.profile else no_profile(setup)
-    left_out = () if why is None else tuple(LeftOut(policy=name, why=why) for name in policies if name in PROFILED)
+    left_out = () if why is None else tuple(LeftOut(policy=label, why=why) for label in policies if labelled(label).name in PROFILED)
     if left_out and len(left_out) == len(policies):
         raise UserMistake(left_out[0].why)
     out = {each.policy for each in left_out}

@@ -11,7 +11,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need, Policy, predicted_by
 from penstock.core.knowledge.terms import Terms
-from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
+from penstock.core.policies.registry import POLICIES, PROFILED, labelled, policy_of
 from penstock.core.report.run_report import RunReport
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
@@ -60,19 +60,20 @@ def simulate(setup: Setup, progress: Progress = lambda done_s, total_s: None) ->
 
 
 def simulate_all(setup: Setup, policies: Sequence[str] = tuple(POLICIES), progress: Progress = lambda done_s, total_s: None) -> tuple[Simulated, ...]:
-    """Run the same load under several policies, one after another; a profile is made once. Only the policy of the terms gets their parameters."""
+    """Run the same load under several policies, one after another; a profile is made once. Policies come as labels, or by the name that the terms have."""
     length_s = setup.load.last_s - setup.load.time_s[0]
     made: Profiled | None = None
     found: list[Simulated] = []
-    for name in policies:
+    for label in policies:
         own = setup.terms.autopilot
-        autopilot = own if name == own.policy else replace(own, policy=name, parameters={})
+        autopilot = own if label == own.policy else labelled(label).on(own)
         one = replace(setup, terms=replace(setup.terms, autopilot=autopilot))
-        if name in PROFILED and not setup.terms.profile:
+        if autopilot.policy in PROFILED and not setup.terms.profile:
             made = made or profiled(setup)
             one = replace(one, terms=replace(one.terms, profile=made.rows))
         ran = run(one, onwards(progress, len(found) * length_s, len(policies) * length_s))
-        found.append(replace(ran, profiling_executor_s=made.executor_s) if made and one.terms.profile == made.rows else ran)
+        spent_s = made.executor_s if made and one.terms.profile == made.rows else None
+        found.append(replace(ran, policy=label, profiling_executor_s=spent_s))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need, Policy
 from penstock.core.knowledge.terms import Terms
 from penstock.core.policies.daedalus import Daedalus
-from penstock.core.policies.registry import POLICIES, parameters_of, policy_of
+from penstock.core.policies.registry import MAIN, POLICIES, labelled, labels_in, parameters_of, policy_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "policies.md"
 
@@ -70,6 +70,40 @@ def test_a_parameter_takes_the_place_of_its_default_and_is_scaled_as_it_would_be
     assert isinstance(asked("phoebe", bins=5.0).bins, int), "a count is a whole number"
     policy = asked("daedalus", 0.5, grace_s=120.0, target_recovery_s=90.0)
     assert policy == Daedalus(grace_s=60.0, target_recovery_s=90.0, period_s=30.0, recent_s=300.0, soon_s=30.0, horizon_s=450.0)
+
+
+def test_a_bare_number_sets_the_main_parameter_and_targets_are_percent() -> None:
+    assert labelled("hpa(85)").parameters == {"target": 0.85} and labelled("static(24)").parameters == {"executors": 24.0}
+    assert all(parameter in parameters_of(name) for name, (parameter, _) in MAIN.items())
+
+
+def test_a_label_puts_its_policy_in_force_with_its_parameters() -> None:
+    chosen = labelled("daedalus(grace_s=60, failures_too=true)")
+    autopilot = chosen.on(Autopilot(policy="hpa", parameters={"target": 0.5}))
+    assert policy_of(Terms(autopilot=autopilot)) == Daedalus(grace_s=60.0, failures_too=True) and autopilot.mode == "active"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_name_of_a_policy_is_its_plainest_label(name: str) -> None:
+    assert labels_in(name) == (name,) and policy_of(Terms(autopilot=labelled(name).on(Autopilot()))) == asked(name)
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("hpa(80", "a name with parameters in parentheses"),
+        ("", 'no policy ""'),
+        ("dedalus", 'did you mean "daedalus"?'),
+        ("daedalus(60)", "a bare number is for static, hpa"),
+        ("hpa()", "a parameter is a number"),
+        ("hpa(much)", "a parameter is a number"),
+        ("hpa(tarjet=0.8)", 'did you mean "target"?'),
+        ("hpa(0.8)", "target: found 0.008"),
+    ],
+)
+def test_a_label_that_cannot_be_read_is_one_line(label: str, said: str) -> None:
+    with pytest.raises(UserMistake, match=re.escape(said)):
+        labelled(label)
 
 
 MISTAKES: dict[str, tuple[str, dict[str, float]]] = {

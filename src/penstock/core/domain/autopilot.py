@@ -1,7 +1,7 @@
 """What the owner allows the autopilot to do."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from penstock.core.domain.hours import Hours
@@ -72,3 +72,15 @@ class Autopilot:
         6.0
         """
         return self.time_scale * seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A policy by its name, with its parameters."""
+
+    name: str
+    parameters: Mapping[str, float | bool] = field(default_factory=dict)
+
+    def on(self, autopilot: Autopilot) -> Autopilot:
+        """Return the autopilot with this policy in force."""
+        return replace(autopilot, mode="active", policy=self.name, parameters=self.parameters)

@@ -1,10 +1,12 @@
 """All policies by name, and the one that a job's terms ask for."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+from penstock.core.domain.autopilot import Chosen
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.terms import Terms
@@ -31,6 +33,11 @@ POLICIES: Mapping[str, type[Policy]] = {
 }
 PROFILED = frozenset({"phoebe", "twres"})
 """Those that never decide without a profile of the job."""
+MAIN = {"static": ("executors", 1.0), "hpa": ("target", 0.01), "hpa_paper": ("target", 0.01), "reactive": ("target", 0.01)}
+"""The parameter that a bare number in a label sets, and its unit: `hpa(80)` has the target 0.8."""
+
+LABEL = re.compile(r"\s*(?P<name>\w*)\s*(?:\((?P<inside>[^()]*)\))?\s*")
+LABELS = "hpa(80), daedalus(grace_s=60)"
 
 
 def policy_of(terms: Terms) -> Policy:
@@ -60,6 +67,41 @@ def with_parameters(name: str, parameters: Mapping[str, float | bool]) -> Policy
     named: Any = POLICIES[name]
     policy: Policy = named(**given)
     return policy
+
+
+def labelled(label: str) -> Chosen:
+    """Return the policy that a label names; raise `UserMistake` for a label that is not allowed.
+
+    >>> labelled("hpa(80)"), labelled("daedalus(grace_s=60, failures_too=true)").parameters
+    (Chosen(name='hpa', parameters={'target': 0.8}), {'grace_s': 60.0, 'failures_too': True})
+    """
+    found = LABEL.fullmatch(label)
+    if not found:
+        raise UserMistake(f'policy: found "{label}"; a name with parameters in parentheses is allowed: {LABELS}')
+    name, inside = found["name"], found["inside"]
+    if name not in POLICIES:
+        raise UserMistake(f'policy: there is no policy "{name}"; {nearest(name, POLICIES)}')
+    parameters = dict[str, float | bool]()
+    for part in () if inside is None else inside.split(","):
+        parameter, equals, text = (each.strip() for each in part.rpartition("="))
+        if not equals and name not in MAIN:
+            raise UserMistake(f'policy: found "{label}"; a bare number is for {", ".join(MAIN)}, other parameters have names: {LABELS}')
+        parameter, unit = (parameter, 1.0) if equals else MAIN[name]
+        try:
+            parameters[parameter] = text == "true" if text in ("true", "false") else round(unit * float(text), 9)
+        except ValueError:
+            raise UserMistake(f'policy: found "{label}"; a parameter is a number, or true or false: {LABELS}') from None
+    with_parameters(name, parameters)
+    return Chosen(name=name, parameters=parameters)
+
+
+def labels_in(text: str) -> tuple[str, ...]:
+    """Return the labels of a list; commas within parentheses belong to a label.
+
+    >>> labels_in("hpa(80), auto,daedalus(grace_s=60, soon_s=30)")
+    ('hpa(80)', 'auto', 'daedalus(grace_s=60, soon_s=30)')
+    """
+    return tuple(each.strip() for each in re.split(r",(?![^()]*\))", text))
 
 
 def parameters_of(name: str) -> Mapping[str, Field[Any]]:
