@@ -86,7 +86,7 @@ def test_other_promises_more_executors_and_only_the_last_part_may_be_asked_for(h
 
 def test_the_fewest_executors_are_those_of_the_recorded_job(history: Path) -> None:
     def fewest(most: int | None) -> int:
-        return what_if_of(str(history), "static", 1200.0, None, None, most, 0).asked.limits.min_executors
+        return what_if_of(str(history), ("static",), 1200.0, None, None, most, 0).asked.limits.min_executors
 
     assert (fewest(None), fewest(2)) == (3, 2)
     assert "--start-scaleout: found 2, a number from 3 to 8 is allowed" in mistake("simulate", "--like", history, "--start-scaleout", 2)
