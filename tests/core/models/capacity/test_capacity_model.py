@@ -62,6 +62,20 @@ def test_the_batch_cost_knows_waves_and_so_predicts_executors_not_seen() -> None
     assert model.by_utilization.predict(executors=8).value > 1.1 * LAW.capacity_rows_per_s(8, filling(INTERVAL_S))
 
 
+def test_a_nearly_idle_job_whose_load_never_changed_is_known_by_the_time_of_its_tasks() -> None:
+    chance, rows = random.Random(4), 100.0 * INTERVAL_S
+    seen = []
+    for number in range(30):
+        batch = BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 12) * chance.lognormvariate(0.0, 0.1), executors=12, outside_s=1.0, tasks=12)
+        uses = moment(15.0 * number, *[(rows / 12 * LAW.row_s / INTERVAL_S * chance.uniform(0.9, 1.1), 100.0 / 12)] * 12, prefix="12-")
+        seen.append(CapacitySeen(uses=uses, batches=(batch,)))
+    assert isinstance(EMPTY.learn(seen).capacity(4, filling(INTERVAL_S)), NotReady)
+    timed = [replace(each, batches=tuple(replace(batch, task_row_s=LAW.row_s) for batch in each.batches)) for each in seen]
+    found = EMPTY.learn(timed).capacity(4, filling(INTERVAL_S))
+    assert isinstance(found, Estimate)
+    assert 100.0 < found.value <= LAW.capacity_rows_per_s(4, filling(INTERVAL_S)) <= found.high, "a third of the executors carry it by what batches prove"
+
+
 @pytest.mark.parametrize(
     ("noise", "load"),
     [

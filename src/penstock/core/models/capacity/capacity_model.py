@@ -185,19 +185,24 @@ class RowBounds:
 
 
 def row_bounds(model: CapacityModel) -> RowBounds | None:
-    """Return what a row may cost by the utilisation of the executors; None while that is not known.
+    """Return what a row may cost by the utilisation of the executors, else by the run time of the tasks; None while neither is known.
 
-    A batch lasts at least as long as its tasks fill the executors, and longer only by skew. Of the time of its tasks, up to `FIXED_S` each may not be for
-    rows, which makes a row cheaper. All batches together do not take longer than they took: that makes it cheaper too.
+    A nearly idle job at a constant load shows no line of throughput over utilisation. A batch lasts at least as long as its tasks fill the executors, and
+    longer only by skew. Of the time of its tasks, up to `FIXED_S` each may not be for rows, which makes a row cheaper. All batches together do not take longer
+    than they took: that makes it cheaper too.
     """
     cost = model.by_batches
     assert cost is not None
     executors, newest = cost.batches[-1].executors, cost.batches[-NEWEST:]
     busy = model.by_utilization.predict_each([executors], cost.busiest_share(np.array([executors])))
     if isinstance(busy, NotReady) or busy.low[0] <= 0.0:
-        return None
-    one_s = 1.0 / cost.law(row_s=1.0).row_cost_s(executors)
-    least, most = float(one_s / busy.high[0]), float(MOST_SKEW * one_s / busy.low[0])
+        in_tasks = [batch.task_row_s for batch in newest if batch.task_row_s]
+        if not in_tasks:
+            return None
+        least, most = median(in_tasks), MOST_SKEW * median(in_tasks)
+    else:
+        one_s = 1.0 / cost.law(row_s=1.0).row_cost_s(executors)
+        least, most = float(one_s / busy.high[0]), float(MOST_SKEW * one_s / busy.low[0])
     fixed = FIXED_S / median(batch.rows / (batch.tasks or cost.partitions) for batch in newest)
     low, high = max(least - fixed, LEAST_SHARE * least), min(most, max(least, dearest_s(cost)))
     return RowBounds(low=low, usual=min((low + least) / 2 * usual_skew(cost), high), high=high) if 0.0 < low < high < np.inf else None
