@@ -22,7 +22,7 @@ def test_a_short_shadow_says_how_long_it_takes(tmp_path: Path) -> None:
     assert (answer["shadow"]["ups"], answer["shadow"]["downs"], answer["agreement"]["fewer"]) == (0, 1, pytest.approx(0.9))
     text = shown("readiness", "--file", tmp_path / "h.db")
     assert text.startswith("not ready\n") and "not ready: 0.167 h in shadow, 6 h are needed; leave it in shadow" in text
-    assert "not ready: no prediction that it decides by was graded as right; static, hpa, reactive, ds2 and spark_dra predict nothing" in text
+    assert "not ready: no prediction that it decides by was graded as right; policies without models (static, hpa, ds2 and the like) predict nothing" in text
 
 
 def test_the_terms_of_the_job_count(shadow: Path) -> None:

@@ -29,8 +29,8 @@ REMEDIES = {
     "error_too_large": "penstock grade shows more; the models learn on, or another policy suits the job better",
     "more_breaks": "penstock explain --last-change shows one; a policy that is more careful, or a larger min_executors",
     "never_decided": "phoebe and twres need a profile, the others a load and how busy the executors are (in Real-Time Mode: their CPU)",
-    "nothing_proven": "static, hpa, reactive, ds2 and spark_dra predict nothing, and in Real-Time Mode without a profile only an overload or a failure "
-    'shows whether a prediction was right: mode = "ask" lets you judge each change yourself, policy = "auto" predicts',
+    "nothing_proven": "policies without models (static, hpa, ds2 and the like) predict nothing, and in Real-Time Mode without a profile only an overload "
+    'or a failure shows whether a prediction was right: mode = "ask" lets you judge each change yourself, policy = "auto" predicts',
 }
 
 

@@ -38,6 +38,35 @@ class DraMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerDraMemory:
+    """When executors were last removed."""
+
+    kind: Literal["trigger_dra"] = "trigger_dra"
+    removed_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElasticMemory:
+    """A weighted sum of occupations and the sum of its weights, both from 1 on, and the commit of the newest batch in it."""
+
+    kind: Literal["elastic"] = "elastic"
+    occupations: float = 1.0
+    weights: float = 1.0
+    newest_s: float | None = None
+
+    @property
+    def occupation(self) -> float:
+        return self.occupations / self.weights
+
+    def with_batch(self, at_s: float, occupation: float, factor: float) -> "ElasticMemory":
+        """
+        >>> round(ElasticMemory().with_batch(5.0, 2.0, 0.6).occupation, 3)
+        1.625
+        """
+        return ElasticMemory(occupations=self.occupations * factor + occupation, weights=self.weights * factor + 1.0, newest_s=at_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AutoMemory:
     """The memories of the policies that `auto` lets decide."""
 
@@ -55,4 +84,4 @@ class OwnMemory:
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
-PolicyMemory = HpaMemory | Ds2Memory | DraMemory | AutoMemory | OwnMemory
+PolicyMemory = HpaMemory | Ds2Memory | DraMemory | TriggerDraMemory | ElasticMemory | AutoMemory | OwnMemory

@@ -14,9 +14,11 @@ from penstock.core.policies.auto import Auto
 from penstock.core.policies.baselines import Static, Twres
 from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
+from penstock.core.policies.elastic import Elastic
 from penstock.core.policies.hpa import Hpa, HpaPaper, Reactive
 from penstock.core.policies.phoebe import Phoebe
 from penstock.core.policies.spark_dra import SparkDra
+from penstock.core.policies.trigger_dra import TriggerDra
 from penstock.core.settings import check
 
 POLICIES: Mapping[str, type[Policy]] = {
@@ -30,6 +32,8 @@ POLICIES: Mapping[str, type[Policy]] = {
     "twres": Twres,
     "ds2": Ds2,
     "spark_dra": SparkDra,
+    "trigger_dra": TriggerDra,
+    "elastic": Elastic,
 }
 PROFILED = frozenset({"phoebe", "twres"})
 """Those that never decide without a profile of the job."""
