@@ -13,7 +13,8 @@ from penstock.core.analyze.assess import assess
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.autopilot_events import TargetInfeasible
+from penstock.core.domain.decision import Decision
+from penstock.core.domain.events.autopilot_events import Decided, TargetInfeasible
 from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
@@ -21,7 +22,9 @@ from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.terms import Terms
+from penstock.core.loop import turn
 from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.policies.registry import policy_of
 from penstock.stores.codec import decode
 
 RECORDED = Path(__file__).parent.parent / "recorded"
@@ -65,6 +68,18 @@ def test_what_is_believed_of_a_recorded_run_makes_sense_at_every_moment(name: st
     late = [seen.capacities[4].value for at_s, seen in known if at_s > ended_s - 60.0 and 4 in seen.capacities]
     assert max(late) < 2.0 * min(late), "four executors are not believed to carry half as much a minute later"
     assert 800.0 < last.capacities[4].value < 6000.0, "neither nothing nor wonders: they have processed more than 1,000 rows/s"
+
+
+@pytest.mark.parametrize("name", ["demo_quiet", "demo_busy"])
+def test_a_policy_in_shadow_on_a_recorded_run_never_asks_for_all_and_comes_down_with_the_load(name: str) -> None:
+    terms = replace(TERMS, autopilot=replace(TERMS.autopilot, policy="auto"))
+    knowledge, decisions = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=1)), list[Decision]()
+    for reading in readings(name):
+        done = turn(knowledge, Inputs(at_s=reading.at_s, reading=reading), terms, policy_of(terms))
+        knowledge = done.knowledge
+        decisions += [event.decision for event in done.events if isinstance(event, Decided)]
+    assert "none_passes" not in {each.why.code for each in decisions}
+    assert max(each.executors for each in decisions) == 3 and decisions[-1].executors <= 2
 
 
 def test_a_capacity_follows_rows_that_become_dearer_by_four_fifths_in_five_minutes() -> None:

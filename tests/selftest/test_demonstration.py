@@ -34,15 +34,18 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobSpec:
     return prepare(tmp_path / "demo", SCALING)
 
 
-def test_the_cost_counts_from_the_first_reading_and_the_promise_from_a_minute_after_the_load_began(
+def test_the_cost_counts_from_the_first_reading_and_the_promise_from_the_load_or_after_the_first_minute(
     run: tuple[list[Reading], list[Event]], spec: JobSpec
 ) -> None:
     readings, events = run
     found = demonstrated(readings, events, spec, 280.0)
     assert (found.executor_s_at_maximum, found.took_s, found.times) == (4 * 240.0, 280.0, 0.75)
     assert found.executor_s == sum(5.0 * each.executors_running for each in readings[:-1])
-    late = [replace(each, latency=None) if each.at_s < BEGUN.at_s + 60.0 else each for each in readings]
+    late = [replace(each, latency=None) if each.at_s < readings[0].at_s + 60.0 else each for each in readings]
     assert demonstrated(late, events, spec, 280.0).within_promise == found.within_promise is not None
+    begun_late = [replace(each, at_s=START_S + 150.0) if each is BEGUN else each for each in events]
+    unseen = [replace(each, latency=None) if each.at_s < START_S + 150.0 else each for each in readings]
+    assert demonstrated(readings, begun_late, spec, 280.0).within_promise == demonstrated(unseen, begun_late, spec, 280.0).within_promise
 
 
 def test_a_load_that_did_not_begin_is_no_demonstration(spec: JobSpec) -> None:

@@ -10,12 +10,13 @@ from simulated_graph import flowing, in_batches
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot_events import Decided, Graded, PhaseFailed, ScalingIneffective
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PhaseFailed, ScalingIneffective, TargetInfeasible
 from penstock.core.domain.events.run_events import SideWorkFailed, TurnFailed
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import ExecutorReading
+from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.hpa import Hpa
@@ -60,6 +61,21 @@ def test_a_static_job_keeps_what_was_declared_and_pays_for_it_to_the_end() -> No
     assert run.report.executor_s == pytest.approx(7 * 3600.0)
     assert {event.decision.executors for event in run.events if isinstance(event, Decided)} == {7}
     assert simulate(setup("static")).failures == ()
+
+
+def test_a_trigger_below_the_overhead_is_no_overload_and_auto_does_not_stay_at_the_most_executors() -> None:
+    """The job of issue 17: batches every 2 s whose overhead is 2.2 s, and of which one executor saturates at 641 rows/s; 8 s of latency are promised."""
+    engine = MicroBatchSettings(overhead_s=2.2, row_s=1 / 641, partitions=12, trigger=Trigger(interval_s=2.0), noise=0.1, up_s=5.0, down_s=0.0)
+    times_s = np.arange(0.0, 3601.0, 10.0)
+    base = setup("auto", Arrivals.through(times_s, 650.0 - 450.0 * np.cos(2 * math.pi * times_s / 3600.0)), promises=Promises(latency_p95_s=8.0))
+    terms = replace(base.terms, limits=Limits(max_executors=4), autopilot=with_downtimes(base.terms.autopilot, engine))
+    ran = in_order(simulate(replace(base, engine=engine, terms=terms)))
+    assert ran.report.executor_s < 0.95 * 4 * 3600.0 and ran.report.within_promise is not None and ran.report.within_promise > 0.9
+    decisions = [event.decision for event in ran.events if isinstance(event, Decided) and event.at_s > 900.0]
+    believed = [each for decision in decisions for each in decision.candidates if each.capacity_rows_per_s]
+    errors = [each.capacity_rows_per_s / engine.law.capacity_rows_per_s(each.executors, engine.cadence(terms.promises)) - 1.0 for each in believed]
+    assert len(errors) > 20 and max(map(abs, errors)) < 0.25
+    assert not [event for event in ran.events if isinstance(event, TargetInfeasible)]
 
 
 def test_policies_that_follow_utilisation_pay_less_in_either_engine() -> None:

@@ -197,9 +197,10 @@ def recoveries(failures: Sequence[Recovering]) -> tuple[Measured, ...]:
     known = [(each.predicted_s, each.measured_s, each) for each in failures if each.predicted_s is not None and each.measured_s]
     errors = {id(each): abs(predicted / measured - 1.0) for predicted, measured, each in known}
     short = [errors[id(each)] for _, measured, each in known if measured < SHORT * each.cycle_s]
-    beside = f"{len(known)} of {len(failures)} are predicted; {len(short)} are over within {SHORT:g} of the longest cycles: {np.median(short or [0.0]):.2f}"
+    beside = f"{len(short)} are over within {SHORT:g} of the longest cycles: {np.median(short or [0.0]):.2f}"
     by_kind = {kind: [errors[id(each)] for _, _, each in known if each.kind == kind] for kind in KINDS}
     return (
+        Measured(what="recovery of micro-batches: predicted", found=len(known) / len(failures), least=0.95, beside=f"{len(known)} of {len(failures)}"),
         Measured(what="recovery of micro-batches: median error", found=float(np.median(list(errors.values()))), most=0.25, beside=beside),
         *(Measured(what=f"recovery, {kind}: median error", found=float(np.median(of)), beside=f"{len(of)} failures") for kind, of in by_kind.items() if of),
     )

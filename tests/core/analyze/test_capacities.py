@@ -41,9 +41,19 @@ def batches(*, stages: bool = True) -> Reading:
 
 def laws_learnt() -> LikelyLaws:
     seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), executors=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
-    laws = batch_laws(CapacityModel(by_batches=BatchCost(partitions=24).learn(seen)))
-    assert laws is not None and batch_laws(CapacityModel()) is None
+    laws = batch_laws(CapacityModel(by_batches=BatchCost(partitions=24).learn(seen)), batches())
+    assert laws is not None and batch_laws(CapacityModel(), batches()) is None
     return laws
+
+
+def test_a_job_can_do_what_it_does_now_whatever_its_batches_have_cost() -> None:
+    """So a job that catches up is never said to recover in an infinite time."""
+    seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), executors=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
+    now = 1.5 * LAW.saturated_rows_per_s(6, INTERVAL_S)
+    faster = replace(batches(), executors_running=6, throughput_rows_per_s=now)
+    laws = batch_laws(CapacityModel(by_batches=BatchCost(partitions=24).learn(seen)), faster)
+    assert laws is not None and laws.best.saturated_rows_per_s(6, INTERVAL_S) == pytest.approx(now)
+    assert all(law.saturated_rows_per_s(6, INTERVAL_S) >= now * (1 - 1e-9) for law in laws.drawn)
 
 
 def test_before_the_law_of_batches_is_known_the_profile_is_read_by_waves() -> None:

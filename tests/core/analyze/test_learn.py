@@ -1,7 +1,9 @@
 import math
+import random
 from dataclasses import replace
 
 import pytest
+from executor_moments import moment
 from laws import filling, latency_by_law_s
 from steady_job import TERMS, Analysed, SteadyJob
 
@@ -17,6 +19,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.policy import Need
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
+from penstock.core.models.capacity.capacity_model import VAGUE, CapacityModel, CapacitySeen
 from penstock.core.models.estimate import Estimate
 from penstock.runtime.fakes import blank_reading
 
@@ -162,8 +165,8 @@ def test_batches_that_are_told_one_by_one_are_learnt_once_each() -> None:
     rows = {known: [each.rows for each in batches_measured(query, reading, known)] for known in (None, 2, 6, 7)}
     assert rows == {None: [1000.0, 3000.0, 5000.0], 2: [1000.0, 3000.0, 5000.0], 6: [3000.0, 5000.0], 7: [5000.0]}
     second, last = batches_measured(query, reading, 6)
-    assert (second.taken, second.at_s, second.task_row_s, second.outside_s) == (0.1, reading.at_s - 6.0, 0.001, None)
-    assert (last.taken, last.at_s, last.task_row_s, last.outside_s) == (0.2, reading.at_s - 1.0, 0.002, 0.5)
+    assert (second.taken, second.at_s, second.task_row_s, second.outside_s) == (0.1, reading.at_s - 6.0, 0.9 * 0.001, None)
+    assert (last.taken, last.at_s, last.task_row_s, last.outside_s) == (0.2, reading.at_s - 1.0, 0.8 * 0.002, 0.5)
     plain = replace(query, batch=BatchParts(total_s=3.0, rows=3000.0))
     assert [each.rows for each in batches_measured(plain, reading, 7)] == [3000.0]
 
@@ -287,6 +290,36 @@ def test_a_changed_cost_and_a_busy_machine_are_each_said_once() -> None:
     quiet, *changed = said(range(70, 84), 0.0, slower=1.6)
     assert quiet == "others leave the CPU to the job again"
     assert 1 <= len(changed) <= 2 and all(" of q" in words for words in changed)
+
+
+def test_a_busy_machine_makes_tasks_run_longer_and_rows_no_dearer() -> None:
+    """Batches, the run time of their tasks and the busyness of the executors all take twice as long while others take half of the CPU."""
+    known: dict[float, Estimate] = {}
+    for taken in (0.0, 0.5):
+        analysed = learnt_from()
+        for number in range(40, 70):
+            reading = batched(number, 4, 700.0 + 400.0 * math.sin(number / 3))
+            (query,) = reading.queries
+            assert query.batch is not None
+            parts = replace(query.batch, total_s=query.batch.total_s / (1.0 - taken), rows=query.throughput_rows_per_s * INTERVAL_S, taken=taken)
+            stages = tuple(replace(stage, run_time_s_per_s=stage.run_time_s_per_s / (1.0 - taken)) for stage in query.stages)
+            executors = tuple(replace(each, busyness=each.busyness / (1.0 - taken)) for each in reading.executors)
+            analysed.turn(reading=replace(reading, queries=(replace(query, batch=parts, stages=stages),), executors=executors))
+        known[taken] = analysed.seen().capacities[4]
+    assert known[0.5].value == pytest.approx(known[0.0].value, rel=0.05)
+
+
+def test_a_capacity_of_several_queries_that_spans_a_factor_of_three_is_not_known_either() -> None:
+    chance, seen = random.Random(3), []
+    for number in range(40):
+        rows, noise = 500.0 + 20.0 * (number % 3), chance.lognormvariate(0.0, 0.8)
+        seen.append(CapacitySeen(uses=moment(15.0 * number, (min(1.0, 0.1 * noise), rows))))
+    plain = CapacityModel().learn(seen)
+    found = replace(plain, in_batches=True).capacity(1, filling(INTERVAL_S))
+    line = plain.capacity(1, filling(INTERVAL_S))
+    assert isinstance(line, Estimate) and isinstance(found, Estimate) and line.high > VAGUE * line.low
+    assert found.value == max(plain.by_utilization.carried().values()) < line.value
+    assert "what is proven counts" in replace(plain, in_batches=True).choice(1, filling(INTERVAL_S)).why
 
 
 @pytest.mark.parametrize("slower", [0.8, 1.0, 1.5])

@@ -10,6 +10,7 @@ from penstock.core.domain.cadence import cadence_of
 from penstock.core.domain.events.autopilot_events import TargetFeasible, TargetInfeasible
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.job_spec import Promises
+from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
@@ -43,6 +44,16 @@ def test_a_latency_below_the_trigger_or_of_the_most_executors_cannot_be_kept(see
     assert promised(batched, latency_s=4.0) == {"latency": "latency_below_trigger"}
     slow = replace(batched, latencies={8: Estimate(value=9.0, low=7.0, high=11.0)})
     assert promised(slow, latency_s=6.0) == {"latency": "latency"} and promised(slow, latency_s=8.0) == {}
+
+
+def test_a_latency_that_is_kept_is_never_said_to_be_out_of_reach(seen: Assessment) -> None:
+    slow = replace(seen, latencies={8: Estimate(value=9.0, low=7.0, high=11.0)})
+    kept = replace(slow.reading, latency=Quantiles(p50_s=2.0, p95_s=5.0, p99_s=6.0), throughput_rows_per_s=4000.0, arrival_rows_per_s=4000.0)
+    assert promised(replace(slow, reading=kept), latency_s=6.0) == {}
+    assert promised(replace(slow, reading=kept, load_rows_per_s=4500.0), latency_s=6.0) == {"latency": "latency"}, "more is to come"
+    late = replace(kept, latency=Quantiles(p50_s=2.0, p95_s=6.5, p99_s=7.0))
+    unknown = replace(kept, arrival_rows_per_s=4100.0, excess_lag_rows=None)
+    assert promised(replace(slow, reading=late), latency_s=6.0) == {"latency": "latency"} == promised(replace(slow, reading=unknown), latency_s=6.0)
 
 
 def test_an_overhead_longer_than_the_longest_batch_allowed_is_named_on_strong_evidence(seen: Assessment) -> None:

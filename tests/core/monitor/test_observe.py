@@ -243,6 +243,19 @@ def test_a_query_that_runs_for_long_needs_no_more_memory() -> None:
     assert len(memory.newest["q"]) <= 3
 
 
+def test_batches_of_a_query_that_is_started_in_a_loop_are_counted_over_all_its_runs() -> None:
+    """Its JVM stays warm: else none of its batches would ever be evidence."""
+    counts = {}
+    for trigger in (Trigger(kind="available_now"), Trigger()):
+        memory, query = Memory(), Sawtooth(100.0, 15.0, lambda number: 2.0)
+        for run in range(1, 7):
+            at_s = EPOCH_S + 15.0 * run
+            facts = replace(query.look(at_s), trigger=trigger, started_s=at_s - 10.0)
+            memory, reading = observe(memory, seen(at_s, facts), CONFIG)
+        counts[trigger.kind] = only(reading).batches_run
+    assert counts == {"available_now": 6, "processing_time": 1}
+
+
 def test_two_looks_at_the_same_give_the_same() -> None:
     query = Sawtooth(100.0, 5.0, lambda _: 1.0)
     memory, _ = observe(Memory(), seen(EPOCH_S + 20.0, query.look(EPOCH_S + 20.0)), CONFIG)

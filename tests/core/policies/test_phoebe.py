@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from assessed import about, assessed, expecting, under
+from assessed import NOW_S, about, assessed, expecting, under
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +11,8 @@ from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.latency.latency_table import LatencyTable
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.policies.phoebe import Phoebe
 
 EXECUTOR_COUNTS = tuple(range(1, 13))
@@ -119,10 +121,10 @@ def test_the_decision_does_not_depend_on_the_present_executors(load: float) -> N
 
 
 @pytest.mark.parametrize("current", [3, 5, 8])
-def test_batches_take_as_long_on_the_same_executors_and_longer_on_fewer(current: int) -> None:
+def test_micro_batches_whose_cost_is_known_recover_batch_by_batch(current: int) -> None:
     """T_max is the capacity under the promise; a job that catches up does so at its saturated throughput, here four times as much."""
     law = BatchLaw(overhead_s=1.0, row_s=0.0025, partitions=1200)
     seen = under(350.0, executors=current, plant="micro_batch", stops=frozenset(), batch_s=6.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), **PROFILED)
     (found,) = (each for each in Phoebe(target_recovery_s=1.0).decide(seen).candidates if each.executors == current)
-    catching_up = 400.0 * current
-    assert found.recovery_s == pytest.approx(2.0 + (10.0 + 6.0 + 2.0) * 350.0 / (catching_up - 350.0))
+    outage = BatchOutage(at_s=NOW_S, downtime_s=2.0, cadence=seen.cadence, executors=current, lost_s=NOW_S)
+    assert found.recovery_s == recovery_by_batches_s(law, Arrivals.constant(350.0), outage) < 12.0

@@ -40,7 +40,7 @@ def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: 
     rate = peak_until(forecast, until_s, load) if needs & {"latency", "profile"} else None
     if rate is not None:
         queries = with_latencies(queries, learnt, reading, executors, rate)
-    laws = batch_laws(learnt.capacity) if plant == "micro_batch" else None
+    laws = batch_laws(learnt.capacity, reading)
     t_max = t_max_of(learnt, reading, laws, executors, cadence) if "profile" in needs else {}
     since_rescale_s = None if schedule.rescaled_s is None else by_readings(at_s - schedule.rescaled_s, terms.config.reading_interval_s)
     return Assessment(

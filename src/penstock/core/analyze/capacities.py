@@ -75,10 +75,10 @@ def t_max_of(learnt: Learnt, reading: Reading, laws: LikelyLaws | None, executor
     return by_waves(learnt.t_max, executors, tasks_of(reading), slots_of(reading))
 
 
-def batch_laws(model: CapacityModel) -> LikelyLaws | None:
-    """Return the law of the batches of a job with a single query; None while it is not known."""
-    laws = None if model.by_batches is None else model.laws()
-    return laws if isinstance(laws, LikelyLaws) else None
+def batch_laws(model: CapacityModel, reading: Reading) -> LikelyLaws | None:
+    """Return the law of the batches of a job with a single query, by which it can process what it does now; None while it is not known."""
+    laws = None if model.by_batches is None or plant_of(reading) == "continuous" else model.laws()
+    return laws.carrying(reading.executors_running, reading.throughput_rows_per_s or 0.0) if isinstance(laws, LikelyLaws) else None
 
 
 def as_processed(known: Mapping[int, Estimate], reading: Reading, cadence: Cadence) -> dict[int, Estimate]:

@@ -96,8 +96,10 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt
         model = latency_of(query, reading, batches.get(query.name), new)
         if model is not None:
             batches[query.name] = model
-    alone = batches.get(reading.active[0].name) if len(reading.active) == 1 and plant_of(reading) == "micro_batch" else None
-    capacity, uses = replace(learnt.capacity, by_batches=None if alone is None else alone.cost), executor_uses(reading, autopilot)
+    in_batches = plant_of(reading) == "micro_batch"
+    alone = batches.get(reading.active[0].name) if len(reading.active) == 1 and in_batches else None
+    capacity = replace(learnt.capacity, by_batches=None if alone is None else alone.cost, in_batches=in_batches)
+    uses = executor_uses(reading, autopilot)
     if uses is not None:
         capacity = capacity.learn([CapacitySeen(uses=uses)])
     return replace(learnt, capacity=capacity, batches=batches, batch_ids=ids)
@@ -204,7 +206,7 @@ def batch_of(batch: BatchReading, at_s: float, average: BatchMeasured, warm_s: f
         at_s=at_s - batch.since_s,
         taken=batch.taken,
         outside_s=batch.outside_s,
-        task_row_s=None if batch.run_s is None or not batch.rows else batch.run_s / batch.rows,
+        task_row_s=None if batch.run_s is None or not batch.rows else batch.run_s * (1.0 - batch.taken) / batch.rows,
         cpu_row_s=None if batch.cpu_s is None or not batch.rows else batch.cpu_s / batch.rows,
     )
 
@@ -216,6 +218,8 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
     """
     if query.batch is None or query.batch.total_s <= 0 or query.throughput_rows_per_s is None or reading.executors_running < 1:
         return None
+    taken = query.batch.taken or 0.0
+    run_s_per_s = total(stage.run_time_s_per_s for stage in query.stages)
     return BatchMeasured(
         rows=query.throughput_rows_per_s * query.cycle_s if query.batch.rows is None else query.batch.rows,
         duration_s=query.batch.total_s,
@@ -223,9 +227,9 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
         tasks=most_tasks(query),
         warming=warming,
         at_s=reading.at_s,
-        taken=query.batch.taken or 0.0,
+        taken=taken,
         outside_s=outside_s(query.batch),
-        task_row_s=for_a_row(query, total(stage.run_time_s_per_s for stage in query.stages)),
+        task_row_s=for_a_row(query, None if run_s_per_s is None else run_s_per_s * (1.0 - taken)),
         cpu_row_s=for_a_row(query, total(stage.cpu_s_per_s for stage in query.stages)),
     )
 
@@ -265,15 +269,19 @@ def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None
 
 
 def executor_uses(reading: Reading, autopilot: Autopilot) -> ExecutorUses | None:
-    """Return all executors at one moment; None where anything about any of them is unknown: a sum over less is not the job."""
+    """Return all executors at one moment; None where anything about any of them is unknown: a sum over less is not the job.
+
+    Tasks run longer while others take the CPU, which is not the use of the job.
+    """
     if is_stalled(reading):
         return None
     plant, uses = plant_of(reading), []
+    own = 1.0 - max((query.batch.taken or 0.0 for query in reading.active if query.batch is not None), default=0.0) if plant == "micro_batch" else 1.0
     for executor in reading.executors:
         busy = utilization(executor, plant, autopilot.executor_cpu_cores)
         if busy is None or executor.throughput_rows_per_s is None:
             return None
-        uses.append(ExecutorUse(executor=executor.executor_id, utilization=busy, throughput_rows_per_s=executor.throughput_rows_per_s))
+        uses.append(ExecutorUse(executor=executor.executor_id, utilization=own * busy, throughput_rows_per_s=executor.throughput_rows_per_s))
     if not uses:
         return None
     return ExecutorUses(at_s=reading.at_s, executors=len(uses), since_change_s=reading.since_disturbance_s, uses=tuple(uses))

@@ -67,7 +67,7 @@ def _recovery(seen: Assessment) -> Comparison | None:
 
 
 def _latency(seen: Assessment) -> Comparison | None:
-    """Return why the latency is out of reach: below the wait for the trigger, or the latency of the most executors."""
+    """Return why the latency is out of reach: below the wait for the trigger, or the latency of the most executors under the load to come."""
     promised_s = seen.promises.latency_p95_s
     if promised_s is None:
         return None
@@ -78,7 +78,15 @@ def _latency(seen: Assessment) -> Comparison | None:
     if overhead is not None and seen.cadence.promised and overhead.low >= seen.cadence.longest_s:
         return Comparison(code="latency_below_overhead", value=overhead.value, limit=promised_s)
     best = seen.latencies.get(seen.limits.max_executors)
-    return Comparison(code="latency", value=best.value, limit=promised_s) if best is not None and best.low > promised_s else None
+    if best is None or best.low <= promised_s or keeps_latency(seen, promised_s):
+        return None
+    return Comparison(code="latency", value=best.value, limit=promised_s)
+
+
+def keeps_latency(seen: Assessment, promised_s: float) -> bool:
+    """Return whether the job keeps this latency under the largest load that is forecast."""
+    latency, arriving = seen.reading.latency, seen.reading.arrival_rows_per_s or 0.0
+    return latency is not None and latency.p95_s <= promised_s and arriving >= seen.peak(math.inf) and not falls_behind(seen)
 
 
 def _throughput(seen: Assessment) -> Comparison | None:
@@ -99,6 +107,7 @@ def most_throughput(seen: Assessment) -> Estimate | None:
 
 
 def falls_behind(seen: Assessment) -> bool:
-    """Return whether more arrives than is processed, or that is not known."""
-    done, arriving = seen.reading.throughput_rows_per_s, seen.reading.arrival_rows_per_s
-    return done is None or arriving is None or (arriving > done and seen.excess_lag_rows > 0)
+    """Return whether more arrives than is processed while rows wait, or that is not known."""
+    reading = seen.reading
+    done, arriving, waiting = reading.throughput_rows_per_s, reading.arrival_rows_per_s, reading.excess_lag_rows
+    return done is None or arriving is None or (arriving > done and (waiting is None or waiting > 0))

@@ -68,7 +68,7 @@ class PartitionReading:
 class BatchReading:
     """One committed batch: its time outside of its tasks, and the run time and CPU time of all its tasks together, None where that is not known.
 
-    `number` counts the batches since the query's start, from 1; `since_s` is the time since its commit.
+    `number` counts the batches since the query's start, from 1, over all starts where it is started in a loop; `since_s` is the time since its commit.
     """
 
     number: int

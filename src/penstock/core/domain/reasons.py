@@ -23,7 +23,7 @@ POLICIES_SAY: Mapping[str, str] = {
     "no_backlog": "tasks wait {value} s for a slot, {limit} s are allowed",
     "no_new_batch": "no batch was committed since the last decision",
     "no_trigger_interval": "there is no trigger interval to compare with",
-    "none_passes": "no number of executors holds: the most are taken",
+    "none_passes": "none is known to hold: the most are taken",
     "not_ready": "not enough is known yet",
     "occupation_high": "batches take {value} of their trigger interval, {limit} is allowed",
     "occupation_low": "batches take {value} of their trigger interval, less than {limit}",

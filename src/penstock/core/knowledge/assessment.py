@@ -106,8 +106,10 @@ class Assessment:
 
     @property
     def utilization_at_capacity(self) -> float:
-        """The share of the time in which tasks run when batches take the longest time allowed; 1 where that is not known."""
-        return 1.0 if self.batch_laws is None else self.batch_laws.best.utilization_at_capacity(self.cadence)
+        """The share of the time in which tasks run when batches take the longest time allowed, the least of all queries; 1 where that is not known."""
+        laws = [self.batch_laws] if self.batch_laws is not None else [query.cost.laws() for query in self.queries if query.cost is not None]
+        shares = [each.best.utilization_at_capacity(self.cadence) for each in laws if isinstance(each, LikelyLaws)]
+        return min(shares, default=1.0) if self.plant == "micro_batch" else 1.0
 
     def saturated(self, executors: int, capacity_rows_per_s: float | None = None) -> float | None:
         """Return the throughput in rows/s of a job that is always behind: by the cost of batches, and never less than its capacity or what it does now."""

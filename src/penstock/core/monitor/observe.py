@@ -155,9 +155,10 @@ def partition_samples(earlier: Mapping[str, Samples], query: QueryFacts, at_s: f
 
 
 def batches_run(known: tuple[float | None, int], query: QueryFacts) -> tuple[float | None, int]:
-    """Return when a query was started, and how many batches it has run since then."""
+    """Return when a query was started, and how many batches it has run since then; one that is started again and again for what is available goes on."""
     started_s, count = known
-    return query.started_s, len(query.batches) + (count if query.started_s == started_s else 0)
+    goes_on = query.started_s == started_s or query.trigger.kind == "available_now"
+    return query.started_s, len(query.batches) + (count if goes_on else 0)
 
 
 def kept_batches(known: tuple[BatchFact, ...], query: QueryFacts, config: Config) -> tuple[BatchFact, ...]:

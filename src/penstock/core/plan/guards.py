@@ -105,12 +105,12 @@ def warm_first(seen: Assessment, decision: Decision, guarding: Guarding) -> Deci
     """Do not grow by utilisation before a few batches have run, unless the promised latency is at stake."""
     if decision.direction != "up" or decision.why.code != "utilization_above_target" or seen.plant == "continuous":
         return decision
-    cold = any(query.batches_run < FEW and query.uptime_s < 2 * seen.cadence.cycle_s + guarding.autopilot.scaled(COLD_S) for query in seen.reading.active)
+    cold = any(query.batches_run < FEW and query.uptime_s < 2 * seen.cadence.cycle_s + COLD_S for query in seen.reading.active)
     return moved(decision, decision.current.executors, "cold", limit=float(FEW)) if cold and not is_at_stake(seen) else decision
 
 
 COLD_S = 60.0
-"""A query that has run for longer than this and two cycles is not cold, however few its batches are."""
+"""A query that has run for longer than this and two cycles is not cold, however few its batches are. A JVM warms up as slowly in a job whose days are short."""
 
 
 def is_at_stake(seen: Assessment) -> bool:

@@ -69,7 +69,7 @@ class Auto:
         known = seen.t_max.get(seen.executors)
         if known is None or seen.arrivals is None or seen.excess_lag_rows <= LAG_TOLERANCE_S * (seen.load_rows_per_s or 0.0):
             return False
-        predicted_s = self.phoebe.recovery_s(seen, seen.arrivals, known.value)
+        predicted_s = self.phoebe.recovery_s(seen, seen.arrivals, known.value, seen.executors)
         return seen.uptime_s > (predicted_s if isfinite(predicted_s) else downtime_s(seen, failure_of(seen.plant))) + self.period_s
 
     def _look_again_s(self, seen: Assessment, decision: Decision) -> float:

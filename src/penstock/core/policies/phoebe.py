@@ -13,6 +13,7 @@ from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.recovery import outage
 from penstock.core.models.recovery import predicted_recovery as worst
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.recovery_cost import downtime_s, failure_of, longer, repeated_s
 from penstock.core.policies.choosing import candidate, fewest, keep
 from penstock.core.settings import flag, setting, timer
@@ -26,7 +27,7 @@ class Phoebe:
     """Algorithm 1 of the paper, and the wait for an uninterrupted period before it (sec. III-E).
 
     Its symbols: E is `period_s`, R the recovery time by M_R from the largest rate T_max of S_i executors, T_avg the projected rate, L_avg and L_C the latency
-    that M_L expects and whether it is a normal one. M_L is the table of latencies, made from a profile. Micro-batches catch up at their saturated throughput.
+    that M_L expects and whether it is a normal one. M_L is the table of latencies, made from a profile.
     """
 
     name: str = "phoebe"
@@ -51,7 +52,7 @@ class Phoebe:
         known, table, arrivals = seen.t_max.get(configuration.executors), seen.table, seen.arrivals
         if known is None or table is None or arrivals is None:
             return ()
-        recovery_s = self.recovery_s(seen, arrivals, seen.saturated(configuration.executors, known.value) or known.value)
+        recovery_s = self.recovery_s(seen, arrivals, known.value, configuration.executors)
         made = capacity_prediction(seen, seen.t_max, configuration) + bound_prediction(seen, failure_of(seen.plant), recovery_s, configuration)
         expected = table.at(configuration.executors, self._projected(seen, arrivals))
         if not expected.valid:
@@ -70,7 +71,7 @@ class Phoebe:
         known = seen.t_max.get(executors)
         if known is None:
             return candidate(executors, Comparison(code="unknown_capacity"))
-        recovery_s = self.recovery_s(seen, arrivals, seen.saturated(executors, known.value) or known.value)
+        recovery_s = self.recovery_s(seen, arrivals, known.value, executors)
         promised_s = seen.promises.recovery_s
         target_s = self.target_recovery_s if promised_s is None else promised_s
         expected = table.at(executors, average)
@@ -81,12 +82,18 @@ class Phoebe:
             refused = Comparison(code="latency_invalid", value=expected.latency_s, limit=average)
         return candidate(executors, refused, capacity_rows_per_s=known.value, recovery_s=recovery_s, latency_s=expected.latency_s)
 
-    def recovery_s(self, seen: Assessment, arrivals: Arrivals, t_max_rows_per_s: float) -> float:
-        """R = M_R(S_i, I, D): the lag that is there does not count, as only an undisturbed job is asked about."""
+    def recovery_s(self, seen: Assessment, arrivals: Arrivals, t_max_rows_per_s: float, executors: int) -> float:
+        """R = M_R(S_i, I, D): the lag that is there does not count, as only an undisturbed job is asked about.
+
+        Micro-batches whose cost is known catch up batch by batch (PAPER-NOTES "Catch-up in micro-batches").
+        """
         downtime, present = downtime_s(seen, failure_of(seen.plant)), seen.t_max.get(seen.executors)
-        repeated = repeated_s(seen, longer(None if present is None else seen.saturated(seen.executors, present.value), t_max_rows_per_s))
+        repeated, laws = repeated_s(seen, longer(None if present is None else present.value, t_max_rows_per_s)), seen.batch_laws
 
         def recovery_at(arriving: Arrivals, at_s: float) -> float:
+            if laws is not None:
+                lost = BatchOutage(at_s=at_s, downtime_s=downtime, cadence=seen.cadence, executors=executors, lost_s=at_s)
+                return recovery_by_batches_s(laws.best, arriving, lost)
             return outage.recovery_s(arriving, at_s, t_max_rows_per_s, repeated, downtime)
 
         if not self.worst_case or seen.forecast is None:

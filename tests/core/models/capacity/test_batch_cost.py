@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import filling
 
-from penstock.core.models.capacity.batch_cost import MOST_ALIKE, MOST_BATCHES, BatchCost, BatchMeasured
+from penstock.core.models.capacity.batch_cost import MOST_ALIKE, MOST_BATCHES, PROVEN_BY, BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.capacity.capacity_model import proven_by
 from penstock.core.models.capacity.duration_fit import evenly, fit_durations
@@ -101,7 +101,24 @@ def test_it_keeps_a_bounded_number_of_batches_whatever_it_sees_and_in_any_batchi
     for start in range(0, len(seen), 70):
         pieces = pieces.learn(seen[start : start + 70])
     kept = [[replace(each, off=None) for each in model.batches] for model in (whole, pieces)]
-    assert kept[0] == kept[1] and len(kept[0]) == MOST_BATCHES
+    assert kept[0] == kept[1] and MOST_BATCHES < len(kept[0]) <= 2 * MOST_BATCHES
+
+
+def test_a_proof_outlives_the_batches_of_many_other_sizes() -> None:
+    proof, small = [batch(TRUE, 50_000, 4)] * PROVEN_BY, [batch(TRUE, rows, 4) for number in range(17) for rows in [100 * 2 ** (number / 2)] * MOST_ALIKE]
+    model = EMPTY.learn(proof).learn(small).learn(small)
+    cadence = filling(100.0)
+    assert len(model.batches) == MOST_BATCHES + PROVEN_BY * 3 and model.batches[:PROVEN_BY] == tuple(proof)
+    assert proven_by(model, cadence).rates(np.array([4]), cadence)[0] == pytest.approx(50_000 / TRUE.duration_s(50_000, 4))
+
+
+def test_batches_of_another_number_of_tasks_show_a_change_too() -> None:
+    chance = random.Random(14)
+    model = EMPTY.learn(measured(TRUE, chance, count=40, noise=0.03, warm_up=0))
+    other = replace(TRUE, partitions=16, row_s=3 * TRUE.row_s)
+    for each in measured(other, chance, count=6, noise=0.03, warm_up=0):
+        model = model.learn([replace(each, tasks=16)])
+    assert model.change is not None and model.change.after_s / model.change.before_s == pytest.approx(3.0, rel=0.15)
 
 
 def test_empty_batches_and_those_of_the_warm_up_teach_nothing() -> None:

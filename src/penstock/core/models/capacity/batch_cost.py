@@ -23,7 +23,9 @@ from penstock.core.models.score import PrequentialErrors, Score, mape
 FEWEST_BATCHES = 5
 """A law needs this many batches."""
 MOST_BATCHES = 600
-"""Batches kept in all; the newest win."""
+"""Batches kept in all; the newest win, and older ones stay as proofs: as many at most, of which `PROVEN_BY` of each kind."""
+PROVEN_BY = 3
+"""So many batches alike prove what a configuration carries."""
 MOST_ALIKE = 40
 """Batches kept with equal executors and size (within a factor of sqrt(2)): a steady hour must not push out the sizes that separate overhead from cost."""
 LITTLE = 0.05
@@ -58,7 +60,7 @@ class BatchMeasured:
     outside_s: float | None = None
     """Time outside of its tasks."""
     task_row_s: float | None = None
-    """Run time of all its tasks together for each row."""
+    """Run time of all its tasks together for each row, without the time that others took."""
     cpu_row_s: float | None = None
     """CPU time of all its tasks together for each row."""
     off: float | None = None
@@ -104,8 +106,9 @@ class BatchCost:
             return self
         laws = self._expected()
         graded = self if laws is None else self._graded(laws, new)
-        known = newest_of_each((*self.batches, *(self._judged(laws, each) for each in new)), BatchMeasured.kind, MOST_ALIKE)[-MOST_BATCHES:]
-        cost = replace(graded, batches=known)
+        known = newest_of_each((*self.batches, *(self._judged(laws, each) for each in new)), BatchMeasured.kind, MOST_ALIKE)
+        older, newest = known[:-MOST_BATCHES], known[-MOST_BATCHES:]
+        cost = replace(graded, batches=(*newest_of_each(older, BatchMeasured.kind, PROVEN_BY)[-MOST_BATCHES:], *newest))
         return cost if laws is None else cost._changed(laws, new[-1].at_s)
 
     def _expected(self) -> LikelyLaws | None:
@@ -124,9 +127,9 @@ class BatchCost:
         return replace(self, next_durations=durations, next_saturated=saturated)
 
     def _judged(self, laws: LikelyLaws | None, batch: BatchMeasured) -> BatchMeasured:
-        if laws is None or batch.tasks not in (None, self.partitions) or batch.taken > LITTLE:
+        if laws is None or batch.taken > LITTLE:
             return batch
-        return replace(batch, off=surprise(laws, batch, max(each.rows for each in self.batches)))
+        return replace(batch, off=surprise(laws.of_tasks(batch.tasks or self.partitions), batch, max(each.rows for each in self.batches)))
 
     def _changed(self, laws: LikelyLaws, at_s: float) -> Self:
         """Return the cost after a change that the newest telling batches show: durations of before become what they would be now."""
@@ -270,6 +273,16 @@ def _laws(cost: BatchCost) -> LikelyLaws | NotReady:
 
 
 def weights_of(batches: Sequence[BatchMeasured]) -> Floats:
-    """Return how much each batch counts: less the older it is, as costs drift, and the more time others took from it, as that is measured less well."""
+    """Return how much each batch counts: less the older it is, as costs drift, and the more time others took from it, as that is measured less well.
+
+    What others take on a machine that cannot be seen shows in tasks that run for longer than usual for their CPU time: such a batch counts less too.
+
+    >>> waited = [BatchMeasured(rows=1.0, duration_s=1.0, executors=1, task_row_s=each, cpu_row_s=1.0) for each in (2.0, 2.0, 4.0)]
+    >>> weights_of(waited).tolist()
+    [1.0, 1.0, 0.25]
+    """
     newest_s = max(each.at_s for each in batches)
-    return np.array([2.0 ** ((each.at_s - newest_s) / HALF_LIFE_S) * (1.0 - each.taken) ** 2 for each in batches])
+    waits = [each.task_row_s / each.cpu_row_s if each.task_row_s and each.cpu_row_s else None for each in batches]
+    usual = median([each for each in waits if each is not None] or [1.0])
+    shares = [1.0 if each is None else min(1.0, usual / each) for each in waits]
+    return np.array([2.0 ** ((each.at_s - newest_s) / HALF_LIFE_S) * ((1.0 - each.taken) * share) ** 2 for each, share in zip(batches, shares, strict=True)])

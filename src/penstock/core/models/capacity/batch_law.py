@@ -1,7 +1,7 @@
 """The duration of a micro-batch, and what follows from it: capacity, and how busy executors are at that capacity."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -145,6 +145,33 @@ class LikelyLaws:
         Estimate(value=2.0, low=1.0, high=3.0)
         """
         return likely_estimates(np.array([[of(law)] for law in (self.best, *self.drawn)], dtype=float)).each()[0]
+
+    def of_tasks(self, tasks: int) -> "LikelyLaws":
+        """Return the laws of batches with so many tasks.
+
+        >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+        >>> LikelyLaws(best=law, drawn=(law,)).of_tasks(4).best.partitions
+        4
+        """
+        if tasks == self.best.partitions:
+            return self
+        return replace(self, best=replace(self.best, partitions=tasks), drawn=tuple(replace(law, partitions=tasks) for law in self.drawn))
+
+    def carrying(self, executors: int, rows_per_s: float) -> "LikelyLaws":
+        """Return the laws by which these executors can process at least as many rows/s as they did: rows of a law that says less are cheaper than it says.
+
+        >>> law = BatchLaw(overhead_s=1.0, row_s=0.002, partitions=1)
+        >>> LikelyLaws(best=law, drawn=(law,)).carrying(1, 800.0).best.row_s
+        0.00125
+        """
+        if executors < 1 or rows_per_s <= 0.0:
+            return self
+
+        def carried(law: BatchLaw) -> BatchLaw:
+            cost_s = law.row_cost_s(executors)
+            return replace(law, row_s=law.row_s / (cost_s * rows_per_s)) if cost_s * rows_per_s > 1.0 else law
+
+        return replace(self, best=carried(self.best), drawn=tuple(map(carried, self.drawn)))
 
     def ends(self, of: Callable[[BatchLaw], float]) -> tuple[BatchLaw, ...]:
         """Return the drawn laws that give the bounds of a quantity, the lower one first; none where none were drawn.

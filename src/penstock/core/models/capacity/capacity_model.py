@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.domain.cadence import Cadence
 from penstock.core.models.arrays import Flags, Floats, Ints
-from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, BatchMeasured
+from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, PROVEN_BY, BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, capacities_by_laws, waves
 from penstock.core.models.capacity.executor_use import ExecutorUses
 from penstock.core.models.capacity.job_capacity import JobCapacity
@@ -28,8 +28,6 @@ OPEN = 32
 """Laws that are likely where only their bounds are known."""
 NEWEST = 20
 """The newest batches, whose median is where a law of a row's cost alone is anchored."""
-PROVEN_BY = 3
-"""At least this many alike prove a capacity: a single one may have been lucky."""
 FADES_S = 6 * 3600.0
 """A proof this old counts half."""
 VAGUE = 3.0
@@ -73,6 +71,8 @@ class CapacityModel:
 
     by_utilization: JobCapacity = field(default_factory=JobCapacity)
     by_batches: BatchCost | None = None
+    in_batches: bool = False
+    """Whether the job runs in micro-batches: without `by_batches` these are of several queries."""
 
     def learn(self, seen: Sequence[CapacitySeen]) -> Self:
         """Learn turns in the order of time."""
@@ -117,7 +117,7 @@ class CapacityModel:
             why = f"by utilisation alone, {alone.why}" if isinstance(alone, NotReady) else "by durations and utilisation"
             model, by_what = MICRO_BATCH, "the batches prove"
         if not isinstance(answers, NotReady):
-            open_ = self.by_batches is not None and bool(are_vague(answers)[0])
+            open_ = self._counts_vague and bool(are_vague(answers)[0])
             said = f"not known, from {answers.low[0]:,.0f} to {answers.high[0]:,.0f} rows/s: what is proven counts" if open_ else _words(answers)
             why = f"{why}: {said}"
         return CapacityChoice(model=model, why=why if least is None else f"{why}; {by_what} at least {least[0]:,.0f} rows/s")
@@ -126,14 +126,20 @@ class CapacityModel:
         """Raise the answers to what is proven; a line through few utilisations may be lower.
 
         Without batches, fewer executors are credited with the throughput that each of more executors had: else only the present number would be known of a
-        job that is nearly idle. With them, an answer whose bounds are too far apart is not known: what is proven takes its place, if anything.
+        job that is nearly idle. In micro-batches, an answer whose bounds are too far apart is not known: what is proven takes its place, if anything.
         """
         least = self._least(executor_counts, cadence)
         known = answers if least is None else at_least(answers, least)
-        if self.by_batches is None:
-            return known if least is None else surely(known, carried_by_share(self.by_utilization.carried(), executor_counts))
+        if self.by_batches is None and least is not None:
+            known = surely(known, carried_by_share(self.by_utilization.carried(), executor_counts))
+        if not self._counts_vague:
+            return known
         vague, proven = are_vague(known), np.zeros(len(executor_counts)) if least is None else least
         return replace(known, value=np.where(vague, proven, known.value), low=np.where(vague, SURE_SHARE * proven, known.low))
+
+    @property
+    def _counts_vague(self) -> bool:
+        return self.in_batches or self.by_batches is not None
 
     def _least(self, executor_counts: Ints, cadence: Cadence) -> Floats | None:
         """Rows/s proven by batches, or without them by the throughput seen with as many executors or fewer; None without proof."""
