@@ -35,6 +35,7 @@ COMMANDS = {
     "simulate": "simulate:simulate",
     "replay": "replay:replay",
     "audit": "audit:audit",
+    "bench": "bench:bench",
     "fit": "fit:app",
     "selftest": "selftest:app",
     "kafka": "kafka:app",

@@ -41,7 +41,7 @@ def page(
 <h1>{escape(title)}</h1>
 <p class="when">{escape(_when(readings))}</p>
 {_summary(summary)}
-<figure class="picture">{_inline(svg(readings, event_rows, promises))}</figure>
+<figure class="picture">{inlined(svg(readings, event_rows, promises), PICTURE)}</figure>
 <h2>What happened</h2>
 {_events(shown, redact)}
 </body>
@@ -62,10 +62,10 @@ def _summary(summary: RunSummary) -> str:
     return "<dl>" + "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>\n" for name, words in summary.rows()) + "</dl>"
 
 
-def _inline(text: str) -> str:
-    """Return an SVG to embed: without preamble and fixed size, in the colours of the page's theme."""
+def inlined(text: str, says: str) -> str:
+    """Return an SVG to embed: without preamble and fixed size, in the colours of the page's theme, with words for those who cannot see it."""
     text = text[text.index("<svg") :]
-    text = re.sub(r' width="[^"]*" height="[^"]*"', f' role="img" aria-label="{PICTURE}"', text, count=1)
+    text = re.sub(r' width="[^"]*" height="[^"]*"', f' role="img" aria-label="{escape(says)}"', text, count=1)
     for colour, name in THEME.items():
         text = text.replace(colour, name)
     return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -62,8 +62,8 @@ class Measured:
 
 
 def measured(executors: int, rate_rows_per_s: float, readings: Sequence[Reading]) -> Measured:
-    """Return the mean of the median latencies, and whether the excess lag grew."""
-    latencies = [reading.latency.p50_s for reading in readings if reading.latency is not None and reading.latency.p50_s > 0.0]
+    """Return the mean of the 95th percentiles of the latency (Phoebe sec. IV-A), and whether the excess lag grew."""
+    latencies = [reading.latency.p95_s for reading in readings if reading.latency is not None and reading.latency.p95_s > 0.0]
     waiting = [(reading.at_s, reading.excess_lag_rows) for reading in readings if reading.excess_lag_rows is not None]
     behind = None if len(waiting) < 2 else waiting[-1][1] > BEHIND_S * rate_rows_per_s and slope_of(waiting) > 0.0
     return Measured(executors=executors, rate_rows_per_s=rate_rows_per_s, latency_s=sum(latencies) / len(latencies) if latencies else None, falls_behind=behind)

@@ -81,9 +81,10 @@ def engine_of(setup: Setup, configuration: Configuration, load: Load, faults: Se
 
 PROFILED_EXECUTOR_COUNTS = 8
 """Phoebe sec. III-C."""
-PROFILED_RATES = 30
-PROFILED_TO = 1.25
-"""The largest rate of a profile, relative to that of the load."""
+PROFILED_STEP = 1 / 8
+"""The first rate of a profile and its step, relative to the largest of the load: 20K of 166K to 195K rows/s (Phoebe sec. IV-A)."""
+PROFILED_RATES = 200
+"""A profile goes on until no copy keeps up; no engine here is so many steps too large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ def profiled(setup: Setup) -> Profiled:
     if why is not None:
         raise UserMistake(why)
     testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
-    step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
+    step = PROFILED_STEP * most_rows_per_s
     executor_counts = executors_between(limits.min_executors, limits.max_executors)
     return profile(testbed, clock, ProfilePlan(executor_counts=executor_counts, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
 

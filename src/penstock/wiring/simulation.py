@@ -93,7 +93,7 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     memory = MemoryStore()
     controller = Controller(
         source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=declared, fitter=InlineFitter(),
-        policy=RecoveryPredicting(policy=policy) if setup.faults and not policy.needs >= RECOVERY_NEEDS else policy,
+        policy=RecoveryPredicting(policy=policy) if setup.faults and policy.needs.isdisjoint(OWN_MODELS) else policy,
     )  # fmt: skip
     predicted, causes = dict[str, Prediction](), dict[int, str]()
     wait_s = min(terms.config.reading_interval_s, terms.config.reading_window_s)
@@ -142,8 +142,10 @@ def failures_of(settings: Simulable, record: Record, causes: Mapping[int, str], 
     )
 
 
+OWN_MODELS: frozenset[Need] = frozenset({"capacity", "profile"})
+"""A policy that asks for one of these has a model of its own, by which a recovery is predicted."""
 RECOVERY_NEEDS: frozenset[Need] = frozenset({"load", "capacity"})
-"""What must be learnt before a recovery can be predicted."""
+"""What must be learnt before a recovery can be predicted for one without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

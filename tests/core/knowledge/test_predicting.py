@@ -10,7 +10,7 @@ from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import predicted_by
-from penstock.core.knowledge.predicting import AVERAGE, identified, latency_prediction, load_predictions
+from penstock.core.knowledge.predicting import identified, latency_prediction, load_predictions
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -46,12 +46,12 @@ def test_the_load_is_predicted_a_minute_five_and_fifteen_ahead(seen: Assessment)
 
 def test_latency_is_predicted_of_executors_that_keep_up_and_after_a_change_it_waits(seen: Assessment) -> None:
     known, endless = Estimate(value=2.0, low=1.5, high=3.0), Estimate(value=2.0, low=1.5, high=float("inf"))
-    (made,) = latency_prediction(seen, known, scaled_to(4), about=AVERAGE, changes=False)
-    assert (made.value, made.about, made.due_s, made.expires_s) == (2.0, "average", seen.at_s + 60.0, None)
-    (changed,) = latency_prediction(seen, known, scaled_to(6), about=AVERAGE, changes=True)
+    (made,) = latency_prediction(seen, known, scaled_to(4), changes=False)
+    assert (made.value, made.about, made.due_s, made.expires_s) == (2.0, "p95", seen.at_s + 60.0, None)
+    (changed,) = latency_prediction(seen, known, scaled_to(6), changes=True)
     assert (changed.due_s, changed.expires_s) == (seen.at_s + 60.0, seen.at_s + 180.0)
-    for unknown, what in ((endless, AVERAGE), (None, "p95")):
-        assert latency_prediction(seen, unknown, scaled_to(4), about=what, changes=False) == ()
+    for unknown in (endless, None):
+        assert latency_prediction(seen, unknown, scaled_to(4), changes=False) == ()
 
 
 def test_predictions_have_an_identity_of_the_decision_they_were_made_with(seen: Assessment) -> None:
@@ -106,7 +106,7 @@ def test_phoebe_and_twres_predict_the_largest_rate_of_the_profile_and_not_the_ca
     made, of_twres = predicted(Phoebe(), profiled, 5), predicted(Twres(), profiled, 5)
     assert made["capacity"].value == of_twres["capacity"].value == 400.0
     assert made["recovery_bound"].value == pytest.approx(30.0 + 40.0 * 350.0 / 50.0) and made["recovery_bound"].about == "query_restart"
-    assert (made["latency"].value, made["latency"].about) == (1.5, "average") and of_twres.keys() == {"capacity"}
+    assert (made["latency"].value, made["latency"].about) == (1.5, "p95") and of_twres.keys() == {"capacity"}
 
 
 @pytest.mark.parametrize(("promises", "capacity"), [(Promises(latency_p95_s=5.0), 320.0), (Promises(), 400.0)])

@@ -116,10 +116,10 @@ def test_what_one_of_its_policies_wanted_outlives_the_decisions_of_another() -> 
     assert isinstance(after.memory, AutoMemory) and after.memory.hpa == between.memory.hpa and after.memory.hpa.wanted and after.memory.ds2.wanted
 
 
-def test_it_asks_for_what_its_policies_need_but_for_the_regression_that_the_best_capacity_model_replaces() -> None:
+def test_it_asks_for_what_its_policies_need_but_for_the_papers_parts_that_models_with_smaller_errors_replace() -> None:
     auto = Auto()
     needed: set[Need] = set().union(*(policy.needs for policy in (auto.phoebe, auto.daedalus, auto.ds2, auto.hpa)))
-    assert needed - auto.needs == {"regression"}
+    assert needed - auto.needs == {"regression", "arima", "boosting"}
 
 
 def test_its_policies_live_in_the_time_of_the_job() -> None:

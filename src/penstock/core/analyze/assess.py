@@ -193,7 +193,7 @@ def with_latencies(
 
 
 def job_latencies(queries: Sequence[QueryAssessment], learnt: Learnt, reading: Reading, executors: Sequence[int], rate: Estimate) -> dict[int, Estimate]:
-    """Return the latency of the job by executors: the worst of its queries; where tasks run all the time, the average of a profile."""
+    """Return the latency of the job by executors: the worst of its queries; where tasks run all the time, that of a profile."""
     if plant_of(reading) == "continuous":
         table = paced(learnt)
         return {} if table is None else {each: _by_table(table, each, rate.value) for each in executors}

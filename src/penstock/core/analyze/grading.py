@@ -11,7 +11,6 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.knowledge.predicting import AVERAGE
 from penstock.core.knowledge.steering import LAST_ERRORS
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
@@ -111,10 +110,10 @@ def capacity_shown(model: CapacityModel, reading: Reading, terms: Terms) -> floa
 
 
 def _in_health(made: Prediction, knowledge: Knowledge, reading: Reading | None) -> float | None:
-    """Return the latency, p50 or p95 as predicted, of a job without an open recovery that runs with the configuration of the prediction."""
+    """Return the latency of a job without an open recovery that runs with the configuration of the prediction."""
     if reading is None or reading.latency is None or not _runs(made, reading) or knowledge.learnt.health.open:
         return None
-    return reading.latency.p50_s if made.about == AVERAGE else reading.latency.p95_s
+    return reading.latency.p95_s
 
 
 def _runs(made: Prediction, reading: Reading) -> bool:

@@ -28,11 +28,11 @@ from penstock.core.models.capacity.executor_use import ExecutorUse, ExecutorUses
 from penstock.core.models.capacity.job_capacity import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
+from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, ForecastMethod, LoadForecast
 from penstock.core.models.forecast.series import STEP_S, LoadSeen, Series
 from penstock.core.models.latency.batch_latency import BatchLatency, LatencyMeasured
 from penstock.core.models.latency.latency_by_executors import LatencyByExecutors
-from penstock.core.models.latency.profile_fit import mark_of
+from penstock.core.models.latency.profile_fit import AS_IN_PAPER, ProfileReading, mark_of
 from penstock.core.models.stage_rates import StageRates
 from penstock.core.models.usage import is_stalled, most_tasks, plant_of, slots_of, utilization
 
@@ -75,10 +75,10 @@ def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen |
     """
     rate, latency, waiting = reading.arrival_rows_per_s, reading.latency, reading.excess_lag_rows
     recovering = any(each.kind != UNANNOUNCED for each in learnt.health.open) and not is_overloaded(learnt, reading, terms)
-    if recovering or learnt.is_warming(reading) or rate is None or latency is None or latency.p50_s <= 0 or waiting is None or reading.executors_running < 1:
+    if recovering or learnt.is_warming(reading) or rate is None or latency is None or latency.p95_s <= 0 or waiting is None or reading.executors_running < 1:
         return None
     valid = waiting <= LAG_TOLERANCE_S * rate
-    return ProfileSeen(executors=reading.executors_running, rate_rows_per_s=rate / learnt.pace.share, latency_s=latency.p50_s, valid=valid)
+    return ProfileSeen(executors=reading.executors_running, rate_rows_per_s=rate / learnt.pace.share, latency_s=latency.p95_s, valid=valid)
 
 
 def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot) -> Learnt:
@@ -140,15 +140,20 @@ def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Ne
     if learnt.capacity.by_utilization.method != method:
         by_utilization = replace(learnt.capacity.by_utilization, method=method)
         learnt = replace(learnt, capacity=replace(learnt.capacity, by_utilization=by_utilization))
-    return learnt if needs.isdisjoint({"latency", "profile"}) else profiled(learnt, terms.profile)
-
-
-def profiled(learnt: Learnt, rows: tuple[ProfileSeen, ...]) -> Learnt:
-    """Return the models for this profile: reset if they come from another one, or from one that is gone."""
-    mark = mark_of(rows)
-    if learnt.profile_mark == mark:
+    forecasting: ForecastMethod = "daedalus" if "arima" in needs else "mixture"
+    if learnt.load.method != forecasting:
+        learnt = replace(learnt, load=replace(learnt.load, method=forecasting))
+    if needs.isdisjoint({"latency", "profile"}):
         return learnt
-    return replace(learnt, profile=LatencyByExecutors().learn(rows), t_max=CapacityByExecutors(), table=None, pace=Pace(), profile_mark=mark)
+    return profiled(learnt, terms.profile, AS_IN_PAPER if "boosting" in needs else ProfileReading())
+
+
+def profiled(learnt: Learnt, rows: tuple[ProfileSeen, ...], reading: ProfileReading) -> Learnt:
+    """Return the models for this profile: reset if they come from another one, from one that is gone, or if it is to be read in another way."""
+    mark = mark_of(rows)
+    if learnt.profile_mark == mark and (not rows or learnt.profile.reading == reading):
+        return learnt
+    return replace(learnt, profile=LatencyByExecutors(reading=reading).learn(rows), t_max=CapacityByExecutors(), table=None, pace=Pace(), profile_mark=mark)
 
 
 def fresh(reading: Reading, terms: Terms) -> Learnt:

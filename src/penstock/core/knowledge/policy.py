@@ -7,8 +7,9 @@ from penstock.core.domain.decision import Decision
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 
-Need = Literal["load", "capacity", "regression", "forecast", "latency", "profile", "stages"]
-"""What is learnt for a policy; "regression" asks for Daedalus's own sum of regressions instead of the capacity model with the smaller error."""
+Need = Literal["load", "capacity", "regression", "forecast", "arima", "latency", "profile", "boosting", "stages"]
+"""What is learnt for a policy. "regression" and "arima" ask for Daedalus's own sum of regressions and forecast, "boosting" for Phoebe's own M_L, in place of
+the models with smaller errors."""
 
 
 class Policy(Protocol):

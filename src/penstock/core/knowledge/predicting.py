@@ -14,8 +14,6 @@ LEAD_SHARES = (1 / 15, 1 / 3, 1.0)
 """Shares of the horizon at which a forecast is graded: 1, 5 and 15 of 15 minutes ahead."""
 CHANGED_SHARE = 1 / 5
 """Until this share of the horizon the latency of a changed configuration waits for a healthy reading; then the load is another one."""
-PERCENTILE, AVERAGE = "p95", "average"
-"""Which latency is predicted: that of micro-batches, or the one of a profile."""
 
 
 def load_predictions(seen: Assessment, configuration: Configuration) -> Iterator[Prediction]:
@@ -36,12 +34,12 @@ def capacity_prediction(seen: Assessment, capacities: Mapping[int, Estimate], co
     return () if known is None else (seen.predicted("capacity", known, configuration, expires_s=seen.at_s + seen.lasting_s),)
 
 
-def latency_prediction(seen: Assessment, expected: Estimate | None, configuration: Configuration, *, about: str, changes: bool) -> tuple[Prediction, ...]:
-    """Return the latency of a configuration that keeps up; in overload it has no bound and is not predicted. After a change it waits for the recovery."""
+def latency_prediction(seen: Assessment, expected: Estimate | None, configuration: Configuration, *, changes: bool) -> tuple[Prediction, ...]:
+    """Return the p95 latency of a configuration that keeps up; in overload it has no bound and is not predicted. After a change it waits for the recovery."""
     if expected is None or not math.isfinite(expected.high):
         return ()
     due_s, end_s = seen.at_s + LEAD_SHARES[0] * seen.lasting_s, seen.at_s + CHANGED_SHARE * seen.lasting_s
-    return (seen.predicted("latency", expected, configuration, about=about, due_s=due_s, expires_s=end_s if changes else None),)
+    return (seen.predicted("latency", expected, configuration, about="p95", due_s=due_s, expires_s=end_s if changes else None),)
 
 
 def recovery_prediction(

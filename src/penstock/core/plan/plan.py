@@ -17,7 +17,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Policy, decided_knobs, predicted_by
-from penstock.core.knowledge.predicting import AVERAGE, PERCENTILE, identified, latency_prediction, load_predictions
+from penstock.core.knowledge.predicting import identified, latency_prediction, load_predictions
 from penstock.core.knowledge.terms import Terms
 from penstock.core.plan.effect import watch_effect
 from penstock.core.plan.guards import guards_on
@@ -128,8 +128,7 @@ def _latency(seen: Assessment, configuration: Configuration, changes: bool) -> t
     """Return the prediction of a configuration's latency; none if its queries are to run in another way than the model has seen."""
     if difference(seen.reading.configuration, configuration).queries:
         return ()
-    about = PERCENTILE if seen.plant == "micro_batch" else AVERAGE
-    return latency_prediction(seen, seen.latencies.get(configuration.executors), configuration, about=about, changes=changes)
+    return latency_prediction(seen, seen.latencies.get(configuration.executors), configuration, changes=changes)
 
 
 def capacity_why(knowledge: Knowledge, seen: Assessment, decision: Decision, capacity_rows_per_s: float | None) -> str | None:

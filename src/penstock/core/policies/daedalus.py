@@ -28,7 +28,7 @@ class Daedalus:
     horizon_s: float = timer(900.0, "new executors must carry the forecast for this time (3.2)", lowest=1)
     target_recovery_s: float = setting(600.0, "longest recovery, unless the job promises one (4)", lowest=1, highest=86400)
     failures_too: bool = flag(False, "new executors must recover in time from a failure too, not only from the change to them")
-    needs: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast"})
+    needs: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast", "arima"})
     faithful: bool = True
 
     def decide(self, seen: Assessment) -> Decision:

@@ -7,7 +7,7 @@ from penstock.core.domain.decision import Candidate, Comparison, Decision
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need
-from penstock.core.knowledge.predicting import AVERAGE, bound_prediction, capacity_prediction, latency_prediction
+from penstock.core.knowledge.predicting import bound_prediction, capacity_prediction, latency_prediction
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.recovery import outage
@@ -36,7 +36,7 @@ class Phoebe:
     bins: int = setting(10, "averaging bins of that time; the highest counts (III-E)", lowest=1, highest=1000)
     target_recovery_s: float = setting(180.0, "longest recovery, unless the job promises one (IV)", lowest=1, highest=86400)
     worst_case: bool = flag(False, "recover from a failure at any moment until the next decision, at the forecast's 90 % quantile; the paper: now, at its mean")
-    needs: frozenset[Need] = frozenset({"load", "profile", "forecast"})
+    needs: frozenset[Need] = frozenset({"load", "profile", "boosting", "forecast"})
     faithful: bool = True
 
     def decide(self, seen: Assessment) -> Decision:
@@ -58,7 +58,7 @@ class Phoebe:
         if not expected.valid:
             return made
         changes = configuration.executors != seen.executors
-        return made + latency_prediction(seen, Estimate.exactly(expected.latency_s), configuration, about=AVERAGE, changes=changes)
+        return made + latency_prediction(seen, Estimate.exactly(expected.latency_s), configuration, changes=changes)
 
     def _projected(self, seen: Assessment, arrivals: Arrivals) -> float:
         """T_avg: the mean rate of the bin in which it is largest; the furthest bin if the load rises, the closest if it falls."""

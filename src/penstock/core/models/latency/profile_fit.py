@@ -34,12 +34,19 @@ PRIORS = (Prior(),) * 3
 class ProfileReading:
     """How a profile is read: a known `threshold_s` of valid latencies replaces the clusters; a form that is None is chosen by held-out error.
 
+    `by_latency_alone` ignores whether the lag grew.
+
     Phoebe's text calls 1 s the latency of a healthy job; its data do not show it (median 1.2 s at 24 workers), so there is no default.
     """
 
     threshold_s: float | None = None
     latency_form: LatencyForm | None = None
     validity_form: ValidityForm | None = None
+    by_latency_alone: bool = False
+
+
+AS_IN_PAPER = ProfileReading(latency_form="boosted", validity_form="clusters", by_latency_alone=True)
+"""Gradient boosting, and two clusters by Birch (Phoebe sec. III-D); monotone, and one cluster where all latencies are alike (PAPER-NOTES)."""
 
 
 @once(4)
@@ -102,7 +109,7 @@ def columns(rows: Sequence[ProfileSeen]) -> tuple[Floats, Floats, Floats]:
 def labels(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Flags:
     """Mark the rows that kept up: as given, else by the threshold, else by clusters of the latency."""
     latencies_s = columns(rows)[2]
-    known = np.array([row.valid is not None for row in rows], dtype=bool)
+    known = np.array([row.valid is not None and not reading.by_latency_alone for row in rows], dtype=bool)
     if known.all():
         found = np.ones(len(rows), dtype=bool)
     elif reading.threshold_s is not None:
