@@ -16,6 +16,7 @@ def short(repetitions: int = 2) -> Comparison:
         limits=Limits(max_executors=4),
         promises=Promises(latency_p95_s=12.0, recovery_s=120.0),
         faults=(Fault(at_s=LASTS_S / 2),),
+        policies=("static(4)", "hpa(80)", "daedalus"),
         published=("daedalus", "wordcount"),
     )
-    return Comparison(name="short", says="Half an hour of a wave.", workloads=(workload,), policies=("static(4)", "hpa(80)", "daedalus"))
+    return Comparison(name="short", says="Half an hour of a wave.", workloads=(workload,))

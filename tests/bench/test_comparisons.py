@@ -24,8 +24,9 @@ def test_the_largest_static_deployment_carries_the_peak_and_half_of_it_does_not(
 
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda comparison: comparison.name)
 def test_all_labels_are_policies_and_the_largest_static_deployment_is_one_of_them(comparison: Comparison) -> None:
-    assert all(labelled(label).name for label in comparison.policies)
-    assert {f"static({workload.limits.max_executors})" for workload in comparison.workloads} <= set(comparison.policies)
+    for workload in comparison.workloads:
+        assert all(labelled(label).name for label in workload.policies)
+        assert f"static({workload.limits.max_executors})" in workload.policies and set(workload.checkpoint_first) <= set(workload.policies)
 
 
 def test_phoebes_failures_are_far_enough_apart_and_near_the_rates_of_the_paper() -> None:

@@ -1,3 +1,4 @@
+import math
 import random
 from dataclasses import replace
 
@@ -45,7 +46,7 @@ def cost(plan: Programme, schedule: Schedule) -> float:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("plant", [FLINK, replace(FLINK, replays=False, latency_s=None), SPARK], ids=["stops", "unpromised", "live"])
+@pytest.mark.parametrize("plant", [FLINK, replace(FLINK, replays=False, latency_s=math.inf), SPARK], ids=["stops", "unpromised", "live"])
 def test_no_sequence_of_executors_is_better(plant: KnownPlant, seed: int) -> None:
     outages = (Outage(at_s=31.0, down_s=20.0, repeated_s=5.0),) if seed % 2 else ()
     future = Future(arrivals=loads(seed, 310.0, 7), least=1, most=3, first=2, outages=outages, recovery_s=45.0 if seed % 3 else None)

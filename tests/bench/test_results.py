@@ -49,8 +49,10 @@ def test_runs_that_were_made_are_not_made_again(results: Results, store: Path) -
 
 
 def test_a_run_that_fails_is_named_and_the_others_stay(store: Path, results: Results) -> None:
-    comparison = short()
-    broken = compare(replace(comparison, policies=(*comparison.policies, "static(9)")), store, "penstock bench", lambda done, total: None)
+    (workload,) = short().workloads
+    broken = compare(
+        replace(short(), workloads=(replace(workload, policies=(*workload.policies, "static(9)")),)), store, "penstock bench", lambda done, total: None
+    )
     assert set(broken.failed) == {"wave, static(9), 1", "wave, static(9), 2"} and "a number of executors from 1 to 4" in next(iter(broken.failed.values()))
     assert broken.workloads[0].rows == results.workloads[0].rows
 

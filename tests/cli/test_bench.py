@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from short_comparison import short
 from typer.testing import CliRunner
 
 from penstock.bench import comparisons
-from penstock.bench.comparisons import mine
 from penstock.cli.app import app
 
 
@@ -32,7 +30,7 @@ def test_a_comparison_prints_a_table_writes_three_reports_and_goes_on_where_it_w
 def test_a_users_own_trace_is_compared_on_an_engine_like_the_one_of_his_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = simulated(tmp_path / "history.db", minutes=15, mode="observe")
     trace = written(tmp_path / "trace.csv", "t,rate\n0,1500\n600,5500\n1200,1500\n")
-    monkeypatch.setattr(comparisons, "mine", lambda *known: replace(mine(*known), policies=("static(8)", "hpa(80)")))
+    monkeypatch.setattr(comparisons, "live_policies", lambda most: (f"static({most})", "hpa(80)"))
     answer = found("bench", "--mine", trace, "--job", history, "--out", tmp_path / "out")
     rows = {row["label"]: row for row in answer["workloads"]["trace.csv"]["rows"]}
     assert set(rows) == {"static(8)", "hpa(80)", "oracle"} and answer["command"] == f"penstock bench --mine {trace} --job {history}"
@@ -51,8 +49,8 @@ def test_a_job_file_whose_job_has_no_history_is_one_line_with_what_to_do(tmp_pat
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ([], "bench: one of --quick, --paper NAME and --mine TRACE.CSV says what to compare"),
-        (["--quick", "--paper", "phoebe"], "bench: one of --quick, --paper NAME and --mine TRACE.CSV says what to compare"),
+        ([], "bench: one of --quick, --paper NAME, --mine TRACE.CSV and --random COUNT says what to compare"),
+        (["--quick", "--paper", "phoebe"], "bench: one of --quick, --paper NAME, --mine TRACE.CSV and --random COUNT says what to compare"),
         (["--paper", "khaos"], '--paper: found "khaos", daedalus or phoebe is allowed'),
         (["--mine", "trace.csv"], "bench: --mine TRACE.CSV and --job go together: the job says how the engine behaves"),
         (["--quick", "--job", "clicks"], "bench: --mine TRACE.CSV and --job go together: the job says how the engine behaves"),

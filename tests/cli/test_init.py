@@ -87,3 +87,22 @@ def test_every_mode_of_trust_is_explained_and_observe_is_the_one_taken(tmp_path:
     section = text[text.index("[autopilot]") : text.index("[settings]")]
     assert 'mode = "observe" ' in section
     assert [mode for mode in ("shadow", "ask", "active") if f'# "{mode}": ' not in section] == []
+
+
+def test_a_benchmark_job_is_written_with_its_code(tmp_path: Path) -> None:
+    folder = tmp_path / "ysb"
+    assert init("--workload", "ysb", "--kafka", "--real-time", str(folder)).exit_code == 0
+    spec = load_job(folder / "job.toml").spec
+    assert [query.function for query in spec.queries] == [f"{folder}/job.py:viewed"] and spec.queries[0].trigger.kind == "real_time"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--workload", "yb"), '--workload: found "yb", wordcount, ysb, topspeed, traffic, iot_vehicles, taxi, knn, nexmark are allowed'),
+        (("--kafka",), "--kafka, --real-time: add --workload NAME, the benchmark job to write"),
+    ],
+)
+def test_a_benchmark_that_is_not_there_is_one_line_and_nothing_is_written(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = init(*words, str(tmp_path / "new"))
+    assert isinstance(done.exception, UserMistake) and str(done.exception) == said and not (tmp_path / "new").exists()

@@ -73,33 +73,33 @@ class NamedLoop:
 @pytest.mark.slow
 def test_under_auto_every_event_names_the_policy_that_decides() -> None:
     loop = NamedLoop(policy="auto", ask_expiry_s=120.0)
-    loop.until(600.0)
-    loop.turn(Reject(**ANN))
     loop.until(1500.0)
     loop.job.fail()
     loop.until(2200.0)
     loop.turn(Pause(**ANN))
     loop.until(2400.0)
     loop.turn(Resume(**ANN))
-    loop.until(3800.0)
+    loop.until(OVERLOAD_S + 60.0)
+    loop.turn(Reject(**ANN))
+    loop.until(OVERLOAD_S + 900.0)
     loop.turn(Approve(**ANN))
-    loop.until(4500.0)
+    loop.until(OVERLOAD_S + 3600.0)
     happened = {type(event) for event in loop.said()}
     assert {Decided, Proposed, ProposalEnded, Graded, PolicyPaused, PolicyResumed, PromiseBroken, PromiseKept, Recovered, FitFailed} <= happened
     assert {event.how for event in of(ProposalEnded, loop.events)} >= {"approved", "rejected", "expired"}
-    assert [event.policy for event in loop.said() if event.policy != "auto:daedalus"] == ["auto"], "the first decision, of which nothing was known yet"
+    assert [event.policy for event in loop.said() if event.policy != "auto:lookahead"] == ["auto"], "the first decision, of which nothing was known yet"
 
 
 @pytest.mark.slow
 def test_a_grade_names_who_made_the_prediction_whoever_decides_by_then() -> None:
     loop = NamedLoop(policy="auto")
-    loop.until(1200.0)
+    loop.until(OVERLOAD_S + 60.0)
     changed_s, loop.terms = loop.job.at_s, replace(loop.terms, autopilot=replace(loop.terms.autopilot, policy="daedalus"))
     loop.turn(Pause(hold_s=30.0, **ANN))
-    loop.until(1800.0)
+    loop.until(OVERLOAD_S + 660.0)
     after = [event for event in loop.said() if event.at_s > changed_s]
-    assert {event.policy for event in of(Graded, after) if event.made_s <= changed_s} == {"auto:daedalus"}
-    assert of(ProposalEnded, after)[0].policy == "auto:daedalus", "it was its proposal"
+    assert {event.policy for event in of(Graded, after) if event.made_s <= changed_s} == {"auto:lookahead"}
+    assert of(ProposalEnded, after)[0].policy == "auto:lookahead", "it was its proposal"
     assert {event.policy for event in after if not isinstance(event, (Graded, ProposalEnded))} == {"daedalus"}, "from the turn of the change on"
     assert {PolicyPaused, PolicyResumed, Decided} <= {type(event) for event in after}
 

@@ -8,7 +8,7 @@ from short_comparison import short
 
 from penstock.bench.results import Results, compare
 from penstock.dashboard.comparison_page import comparison_page, svg
-from penstock.dashboard.comparison_table import COLUMNS, markdown_of, published_of, table_of
+from penstock.dashboard.comparison_table import COLUMNS, markdown_of, tables_of
 
 
 @pytest.fixture(scope="module")
@@ -42,30 +42,36 @@ class Rows(HTMLParser):
             self.rows[-1][-1] += data
 
 
-def test_the_page_has_a_row_for_each_policy_with_the_numbers_of_the_table_and_loads_nothing(results: Results) -> None:
+def test_the_page_has_the_cells_of_every_table_and_loads_nothing(results: Results) -> None:
     page = Rows(comparison_page(results))
-    table = table_of(results.workloads[0])
-    assert [column.heading for column in table.columns] in page.rows and all(list(row) in page.rows for row in table.rows)
-    assert {row[0] for row in table.rows} == {"static(4)", "hpa(80)", "daedalus", "oracle"}
+    comparison, *others = tables_of(results.workloads[0])
+    assert {row[0] for row in comparison.rows} == {"static(4)", "hpa(80)", "daedalus", "oracle"} and len(others) == 3
+    for table in (comparison, *others):
+        assert list(table.headings) in page.rows and all(list(row) in page.rows for row in table.rows)
     assert not [each for each in page.loads if not each.startswith("#")]
 
 
 def test_columns_without_content_are_left_out(results: Results) -> None:
-    headings = [column.heading for column in table_of(results.workloads[0]).columns]
+    headings = tables_of(results.workloads[0])[0].headings
     assert "with profiling" not in headings and "within" in headings and len(headings) < len(COLUMNS)
 
 
 def test_the_markdown_has_the_same_cells_and_the_command_that_prints_them(results: Results) -> None:
     text = markdown_of(results)
-    assert all(f"| {' | '.join(row)} |" in text for row in table_of(results.workloads[0]).rows)
+    assert all(f"| {' | '.join(row)} |" in text for table in tables_of(results.workloads[0]) for row in table.rows)
     assert "`penstock bench --quick`, one run of each" in text
 
 
-def test_our_numbers_stand_beside_those_of_the_paper(results: Results) -> None:
-    found = published_of(results.workloads[0])
-    assert found is not None and [row[0] for row in found.rows] == ["daedalus"] and found.rows[0][2] == "5.4" and found.rows[0][4] == "1.2"
-    unpublished = replace(results.workloads[0], workload=replace(results.workloads[0].workload, published=None))
-    assert published_of(unpublished) is None
+def test_each_recovery_from_a_failure_is_shown_by_the_lag_by_the_latency_and_as_predicted(results: Results) -> None:
+    table = next(each for each in tables_of(results.workloads[0]) if each.title.startswith("Recoveries"))
+    assert [row[1] for row in table.rows if row[0] == "daedalus"] == ["by the lag", "by the latency", "predicted"]
+    assert len(table.headings) == 3 and table.headings[2].endswith("/s") and all(row[2] for row in table.rows)
+
+
+def test_the_capacity_that_was_believed_stands_beside_the_true_one(results: Results) -> None:
+    table = next(each for each in tables_of(results.workloads[0]) if each.title.startswith("Believed"))
+    assert table.headings == ("policy", "1", "2", "3", "4") and table.rows[0][0] == "the truth"
+    assert all("%)" in cell for row in table.rows[1:] for cell in row[1:])
 
 
 def test_failed_runs_are_named_on_the_page_as_text(results: Results) -> None:

@@ -88,7 +88,7 @@ class ComparedReport:
 
     `latency_minutes_s` is the mean over all minutes of the p95 of the rows that finished in each, as the papers average it; a minute in which none finished
     counts with the age of the oldest waiting row. `latency_at` has the latency at each of `SHARES` of all rows. `forecast_wape` is that of the forecasts
-    over their whole horizon. `profiling_executor_s` were spent before the run.
+    over their whole horizon, `forecast_near_wape` over its first part. `profiling_executor_s` were spent before the run.
     """
 
     report: RunReport
@@ -98,6 +98,7 @@ class ComparedReport:
     line: Line
     recoveries: tuple[Recovered, ...] = ()
     forecast_wape: float | None = None
+    forecast_near_wape: float | None = None
     capacities: tuple[Believed, ...] = ()
     profiling_executor_s: float | None = None
 
@@ -127,11 +128,11 @@ class ComparedRun:
 
     @property
     def setup(self) -> Setup:
-        of, seed = self.workload, self.repetition
+        of, seed, engine = self.workload, self.repetition, self.workload.engine_for(self.label)
         own = Autopilot(mode="active", rollback=False)
-        autopilot = with_downtimes(own if self.label == ORACLE else labelled(self.label).on(own), of.engine, of.faults)
+        autopilot = with_downtimes(own if self.label == ORACLE else labelled(self.label).on(own), engine, of.faults)
         terms = Terms(limits=of.limits, promises=of.promises, config=EVEN, autopilot=autopilot)
-        return Setup(load=of.loads[seed], engine=of.engine, terms=terms, faults=of.faults, seed=seed)
+        return Setup(load=of.loads[seed], engine=engine, terms=terms, faults=of.faults, seed=seed)
 
     def run(self, progress: Callable[[float], None]) -> ComparedReport:
         setup = self.setup
@@ -143,7 +144,8 @@ class ComparedRun:
         return replace(
             compared(ran.record, ran.report, setup, predicted),
             recoveries=(*failures(ran.record, setup.terms.promises, predicted), *rescales(ran.events)),
-            forecast_wape=forecast_wape(ran.events),
+            forecast_wape=forecast_wape(ran.events, max),
+            forecast_near_wape=forecast_wape(ran.events, min),
             capacities=capacities(ran.events, self.workload.engine, setup.terms.promises),
             profiling_executor_s=ran.profiling_executor_s,
         )
@@ -270,13 +272,15 @@ def rescales(events: Iterable[Event]) -> tuple[Recovered, ...]:
     return tuple(Recovered(kind=each.about, at_s=each.made_s, predicted_s=each.predicted, by_lag_s=each.actual) for each in graded)
 
 
-def forecast_wape(events: Iterable[Event]) -> float | None:
-    """Return the summed error of the forecasts at the end of their horizon over the summed load; None if none was graded."""
-    graded = [each for each in events if isinstance(each, Graded) and each.kind == "forecast"]
-    furthest = max((float(each.about.split()[0]) for each in graded), default=None)
-    whole = [each for each in graded if float(each.about.split()[0]) == furthest]
-    load = sum(each.actual for each in whole)
-    return sum(abs(each.predicted - each.actual) for each in whole) / load if load > 0 else None
+def forecast_wape(events: Iterable[Event], which: Callable[[Iterable[float]], float]) -> float | None:
+    """Return the summed error of the forecasts over the summed load, of those that look the furthest or the least ahead; None if none was graded."""
+    graded = [(float(each.about.split()[0]), each) for each in events if isinstance(each, Graded) and each.kind == "forecast"]
+    if not graded:
+        return None
+    ahead_s = which([each_s for each_s, _ in graded])
+    found = [each for each_s, each in graded if each_s == ahead_s]
+    load = sum(each.actual for each in found)
+    return sum(abs(each.predicted - each.actual) for each in found) / load if load > 0 else None
 
 
 def capacities(events: Sequence[Event], engine: Simulable, promises: Promises) -> tuple[Believed, ...]:

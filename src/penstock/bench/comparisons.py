@@ -1,11 +1,11 @@
 """The comparisons: workloads, plants, policies and failures. They are fixed before they are run, and nothing in them is tuned to a result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from penstock.bench.known_plant import KnownContinuous, KnownMicroBatch, KnownPlant
+from penstock.bench.known_plant import UNPROMISED_S, KnownContinuous, KnownMicroBatch, KnownPlant
 from penstock.bench.loads import SIX_HOURS_S, STEP_S, load_of
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.job_spec import Limits, Promises
@@ -22,9 +22,10 @@ STARTS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A job, as an engine simulates it, and its load. `loads` has the arrivals of each repetition, `failures_rows_per_s` the rates at which it fails.
+    """A job, as an engine simulates it, its load, and the policies to compare by their labels. `loads` has the arrivals of each repetition.
 
-    What a paper says of the same experiment is in the tables `published` of published.toml.
+    Policies of `checkpoint_first` take a checkpoint before a rescale, so that it replays nothing; of others the engine's settings say it. What a paper says
+    of the same experiment is in the tables `published` of published.toml.
     """
 
     name: str
@@ -32,9 +33,13 @@ class Workload:
     loads: tuple[Arrivals, ...]
     limits: Limits
     promises: Promises
+    policies: tuple[str, ...]
     faults: tuple[Fault, ...] = ()
-    target_recovery_s: float | None = None
+    checkpoint_first: tuple[str, ...] = ()
     published: tuple[str, str] | None = None
+
+    def engine_for(self, label: str) -> Simulable:
+        return replace(self.engine, replays=False) if label in self.checkpoint_first and isinstance(self.engine, ContinuousSettings) else self.engine
 
     @cached_property
     def known(self) -> KnownPlant | None:
@@ -44,12 +49,17 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Policies on workloads; all see the same load, plant, seed and failures in each repetition. `says` is what the report says about it first."""
+    """Workloads to compare policies on; all policies see the same load, plant, seed and failures in each repetition.
+
+    `says` is what the report says about it first, `why` where our numbers differ from a paper's, and why. One of many workloads is `summarised`: the report
+    has the distances from the oracle over all of them, in place of a figure for each.
+    """
 
     name: str
     says: str
     workloads: tuple[Workload, ...]
-    policies: tuple[str, ...]
+    why: tuple[str, ...] = ()
+    summarised: bool = False
 
 
 def known_plant(engine: Simulable, promises: Promises, most_executors: int) -> KnownPlant | None:
@@ -72,7 +82,7 @@ def known_plant(engine: Simulable, promises: Promises, most_executors: int) -> K
         down_s=engine.down_s,
         interval_s=engine.interval_s,
         replays=engine.replays,
-        latency_s=promises.latency_p95_s,
+        latency_s=UNPROMISED_S if promises.latency_p95_s is None else promises.latency_p95_s,
         base_s=engine.base_s,
         queue_s=engine.queue_s,
     )
@@ -116,12 +126,17 @@ def quick(repetitions: int, lasts_s: float = 7200.0) -> Comparison:
                 loads=tuple(load_of(name, peak, seed, lasts_s) for seed in range(repetitions)),
                 limits=Limits(max_executors=most),
                 promises=Promises(latency_p95_s=12.0, recovery_s=300.0),
+                policies=live_policies(most),
                 faults=(Fault(at_s=0.6 * lasts_s, kind="kill"),),
             )
             for name in names
         ),
-        policies=("static(12)", "hpa(80)", "spark_dra", "ds2", "daedalus", "auto"),
     )
+
+
+def live_policies(most_executors: int) -> tuple[str, ...]:
+    """Return what people run micro-batches with, beside Daedalus and `auto`."""
+    return f"static({most_executors})", "hpa(80)", "spark_dra", "trigger_dra", "elastic", "ds2", "daedalus", "auto"
 
 
 def mine(name: str, load: Arrivals, engine: Simulable, limits: Limits, promises: Promises, repetitions: int) -> Comparison:
@@ -129,8 +144,9 @@ def mine(name: str, load: Arrivals, engine: Simulable, limits: Limits, promises:
     return Comparison(
         name="mine",
         says=f"{name}: {load.lasts_s / 3600.0:.1f} h, {limits.min_executors} to {limits.max_executors} executors.",
-        workloads=(Workload(name=name, engine=engine, loads=(load,) * repetitions, limits=limits, promises=promises),),
-        policies=(f"static({limits.max_executors})", "hpa(80)", "spark_dra", "ds2", "daedalus", "auto"),
+        workloads=(
+            Workload(name=name, engine=engine, loads=(load,) * repetitions, limits=limits, promises=promises, policies=live_policies(limits.max_executors)),
+        ),
     )
 
 
@@ -140,29 +156,56 @@ def flink_job(peak_rows_per_s: float, most_executors: int, *, base_s: float, ske
     return ContinuousSettings(capacity_rows_per_s=each, base_s=base_s, queue_s=0.2, skew=skew, downtime_s=30.0, timeout_s=20.0, up_s=30.0, down_s=15.0)
 
 
+def kafka_streams_job(peak_rows_per_s: float, most_executors: int) -> ContinuousSettings:
+    """Return WordCount on an engine like Kafka Streams: keys are spread less evenly, so that the busiest worker is full while the average is not (4.6)."""
+    return replace(flink_job(peak_rows_per_s, most_executors, base_s=7.0, skew=0.25), up_s=45.0, down_s=45.0, downtime_s=45.0)
+
+
 def daedalus(repetitions: int, lasts_s: float = SIX_HOURS_S) -> Comparison:
-    """Return the comparison of Daedalus 4.5 on an engine like Flink: three jobs, HPA at two targets, and a static deployment."""
+    """Return the comparisons of Daedalus 4.5 to 4.7: three jobs against HPA, one on another engine, and one against Phoebe."""
+    promises = Promises(recovery_s=600.0)
+
+    def loads(name: str, peak_rows_per_s: float) -> tuple[Arrivals, ...]:
+        return tuple(load_of(name, peak_rows_per_s, seed, lasts_s) for seed in range(repetitions))
+
     jobs = {
         "wordcount": ("two_sines", 60_000.0, flink_job(60_000.0, 12, base_s=0.6, skew=0.1)),
         "ysb": ("clicks", 120_000.0, flink_job(120_000.0, 12, base_s=5.0, skew=0.03)),
         "traffic": ("two_spikes", 60_000.0, flink_job(60_000.0, 12, base_s=5.0, skew=0.05)),
+        "kafka_streams_wordcount": ("two_sines", 60_000.0, kafka_streams_job(60_000.0, 12)),
     }
+    against_hpa = tuple(
+        Workload(
+            name=name,
+            engine=engine,
+            loads=loads(load, peak),
+            limits=Limits(max_executors=12),
+            promises=promises,
+            policies=("static(12)", *(hpas(60, 80) if name == "kafka_streams_wordcount" else hpas(80, 85)), "daedalus", "auto"),
+            published=("daedalus", name),
+        )
+        for name, (load, peak, engine) in jobs.items()
+    )
+    against_phoebe = Workload(
+        name="against_phoebe",
+        engine=flink_job(180_000.0, 18, base_s=2.5, skew=0.03),
+        loads=loads("two_sines", 180_000.0),
+        limits=Limits(max_executors=18),
+        promises=promises,
+        policies=("static(18)", "phoebe", "daedalus", "auto"),
+        checkpoint_first=("phoebe",),
+        published=("daedalus", "against_phoebe"),
+    )
     return Comparison(
         name="daedalus",
-        says="Daedalus 4.5: six hours, at most 12 executors, recovery within 600 s, no failures; a rescale replays since the last checkpoint.",
-        workloads=tuple(
-            Workload(
-                name=name,
-                engine=engine,
-                loads=tuple(load_of(load, peak, seed, lasts_s) for seed in range(repetitions)),
-                limits=Limits(max_executors=12),
-                promises=Promises(recovery_s=600.0),
-                published=("daedalus", name),
-            )
-            for name, (load, peak, engine) in jobs.items()
-        ),
-        policies=("static(12)", "hpa_paper(80)", "hpa_paper(85)", "daedalus", "auto"),
+        says="Daedalus 4.5 to 4.7: six hours, at most 12 executors (18 against Phoebe), recovery within 600 s, no failures; a rescale replays since the last"
+        " checkpoint, Phoebe's does not.",
+        workloads=(*against_hpa, against_phoebe),
     )
+
+
+def hpas(*percents: int) -> tuple[str, ...]:
+    return tuple(f"hpa_paper({each})" for each in percents)
 
 
 FAILURES_APART_S = 1200.0
@@ -188,6 +231,7 @@ def phoebe(repetitions: int, lasts_s: float = SIX_HOURS_S) -> Comparison:
                 loads=loads,
                 limits=Limits(min_executors=2, max_executors=24),
                 promises=Promises(recovery_s=180.0),
+                policies=("static(24)", "static(12)", "static(4)", "phoebe", "reactive", "twres", "auto"),
                 faults=faults,
                 published=("phoebe", name),
             )
@@ -196,7 +240,6 @@ def phoebe(repetitions: int, lasts_s: float = SIX_HOURS_S) -> Comparison:
         name="phoebe",
         says="Phoebe IV: six hours, at most 24 executors, recovery within 180 s, eight time-out failures of 110 s; a rescale takes a checkpoint first.",
         workloads=tuple(workloads),
-        policies=("static(24)", "static(12)", "static(4)", "phoebe", "reactive", "twres", "auto"),
     )
 
 
@@ -205,7 +248,7 @@ def moments_at(load: Arrivals, rates_rows_per_s: tuple[float, ...], apart_s: flo
 
     >>> ramp = Arrivals.through((0.0, 1000.0, 2000.0), (0.0, 100.0, 0.0))
     >>> moments_at(ramp, (80.0, 20.0), 300.0)
-    (200.0, 1800.0)
+    (200.0, 1200.0)
     """
     left, found = list(rates_rows_per_s), list[float]()
     lasts_s, start_s = load.lasts_s, load.time_s[0]

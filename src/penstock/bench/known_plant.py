@@ -14,6 +14,9 @@ RARE = 1.645
 FULLEST = 0.95
 """The highest utilisation in the formula of the queue, as in the continuous engine."""
 
+UNPROMISED_S = 60.0
+"""Where no latency is promised, rows may not wait for longer than this: else all work would be put off."""
+
 
 class KnownPlant(Protocol):
     """`executors` is a column; backlogs and ages have a row for each of its numbers. A change of the executors `stops` the job, or is live."""
@@ -49,7 +52,7 @@ class KnownContinuous:
     down_s: float
     interval_s: float
     replays: bool = True
-    latency_s: float | None = None
+    latency_s: float = UNPROMISED_S
     base_s: float = 0.0
     queue_s: float = 0.0
     stops: bool = True
@@ -61,8 +64,6 @@ class KnownContinuous:
         return np.asarray(self.each_rows_per_s * executors, dtype=np.float64)
 
     def is_late(self, executors: Ints, backlog_rows: Floats, rate_rows_per_s: float, age_s: Floats, *, grows: bool = False) -> Flags:
-        if self.latency_s is None:
-            return np.zeros(backlog_rows.shape, dtype=bool)
         used = np.minimum(FULLEST, rate_rows_per_s / (self.each_rows_per_s * executors))
         return np.asarray(self.base_s + self.queue_s * used / (1.0 - used) + age_s > self.latency_s)
 
@@ -91,12 +92,11 @@ class KnownMicroBatch:
         return np.asarray(rows / self._takes_s(executors, rows))
 
     def is_late(self, executors: Ints, backlog_rows: Floats, rate_rows_per_s: float, age_s: Floats, *, grows: bool = False) -> Flags:
-        if not self.cadence.promised:
-            return np.zeros(backlog_rows.shape, dtype=bool)
         takes_s = self._takes_s(executors, self._batch_rows(executors, backlog_rows, rate_rows_per_s))
         if grows:
             takes_s = takes_s + self.first_task_s + self.cold_factor * (takes_s - self.law.overhead_s) / self.law.waves(executors)
-        return np.asarray(takes_s * np.exp(RARE * self.noise) > self.cadence.longest_s)
+        longest_s = self.cadence.longest_s if self.cadence.promised else max(UNPROMISED_S, self.cadence.longest_s)
+        return np.asarray(takes_s * np.exp(RARE * self.noise) > longest_s)
 
     def _row_s(self, executors: Ints) -> Floats:
         return np.asarray(row_cost_s(self.law.row_s * self.law.skew, self.law.partitions, self.law.waves(executors)))

@@ -65,6 +65,7 @@ class Row:
     recovery_error: float | None
     rescale_recovery_error: float | None
     forecast_wape: Spread | None
+    forecast_near_wape: Spread | None
     capacity_error: float | None
 
 
@@ -75,15 +76,6 @@ class WorkloadResults:
     workload: Workload
     rows: tuple[Row, ...]
     reports: Mapping[str, tuple[ComparedReport, ...]]
-
-    @property
-    def published(self) -> Mapping[str, Any]:
-        """What the paper says of the same experiment, by policy."""
-        if self.workload.published is None:
-            return {}
-        paper, experiment = self.workload.published
-        found: Mapping[str, Any] = published_facts()[paper][experiment]
-        return {label: facts for label, facts in found.items() if isinstance(facts, dict)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +100,7 @@ def compare(comparison: Comparison, store: Path | None, command: str, progress: 
     cells = {
         f"{workload.name}, {label}, {repetition + 1}": ComparedRun(workload=workload, label=label, repetition=repetition)
         for workload in comparison.workloads
-        for label in (*comparison.policies, *([] if workload.known is None else [ORACLE]))
+        for label in (*workload.policies, *([] if workload.known is None else [ORACLE]))
         for repetition in range(len(workload.loads))
     }
     found = run_cells(cells, ComparedReport, store, processes=processes, progress=progress)
@@ -176,6 +168,7 @@ def row_of(label: str, workload: Workload, of: Sequence[ComparedReport], static:
         recovery_error=middle(abs(each.predicted_s / each.by_lag_s - 1.0) for each in failed if each.predicted_s is not None and each.by_lag_s),
         rescale_recovery_error=middle(abs(each.predicted_s / each.by_lag_s - 1.0) for each in rescaled if each.predicted_s is not None and each.by_lag_s),
         forecast_wape=over(lambda each: each.forecast_wape),
+        forecast_near_wape=over(lambda each: each.forecast_near_wape),
         capacity_error=middle(abs(known.error) for each in of for known in each.capacities),
     )
 

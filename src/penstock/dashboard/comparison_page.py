@@ -1,6 +1,6 @@
 """The page of a comparison: one HTML file with a table and figures for each workload, without scripts or external resources."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
 from io import StringIO
 from typing import Any
@@ -13,7 +13,8 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatt
 
 from penstock.bench.compared_run import SHARES
 from penstock.bench.results import Results, WorkloadResults
-from penstock.dashboard.comparison_table import COLUMNS, ComparisonTable, published_of, repetitions_words, table_of
+from penstock.bench.summary import auto_targets, summary_of
+from penstock.dashboard.comparison_table import COLUMNS, ComparisonTable, repetitions_words, summary_table, tables_of
 from penstock.dashboard.look import INK, MUTED, ORANGE, PAPER, STYLE, VERMILION, bare
 from penstock.dashboard.page import POLICY, inlined
 from penstock.dashboard.page import STYLE as PAGE_STYLE
@@ -31,7 +32,8 @@ TABLE_STYLE = """
 def comparison_page(results: Results) -> str:
     """Return the page."""
     title = f"Comparison: {results.comparison.name}"
-    failed = "".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in results.failed.items())
+    failed = items(f"{name}: {why}" for name, why in results.failed.items())
+    differs = items(results.comparison.why)
     meanings = "".join(f"<div><dt>{escape(each.heading)}</dt><dd>{escape(each.means)}</dd></div>" for each in COLUMNS if each.means)
     return f"""<!doctype html>
 <html lang="en">
@@ -45,8 +47,10 @@ def comparison_page(results: Results) -> str:
 <body>
 <h1>{escape(title)}</h1>
 <p class="when">{escape(results.comparison.says)}<br><code>{escape(results.command)}</code>, {escape(repetitions_words(results))}</p>
-{"".join(map(section, results.workloads))}
-{f"<h2>Runs that failed</h2><ul>{failed}</ul>" if failed else ""}
+{summary_section(results) if results.comparison.summarised else ""}
+{"".join(section(each, drawn=not results.comparison.summarised) for each in results.workloads)}
+{f"<h2>Where it differs from the paper, and why</h2>{differs}" if differs else ""}
+{f"<h2>Runs that failed</h2>{failed}" if failed else ""}
 <h2>What the columns mean</h2>
 <dl>{meanings}</dl>
 </body>
@@ -54,19 +58,27 @@ def comparison_page(results: Results) -> str:
 """
 
 
-def section(found: WorkloadResults) -> str:
-    published = published_of(found)
-    beside = "" if published is None else f"<h3>Beside the paper</h3>{table(published)}"
-    figure = inlined(svg(found), f"{found.workload.name}: load, executors, latency, cost and recoveries by policy")
+def items(lines: Iterable[str]) -> str:
+    found = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<ul>{found}</ul>" if found else ""
+
+
+def summary_section(results: Results) -> str:
+    targets = items(each.words() for each in auto_targets(summary_of(results)))
+    return f"""<h2>Over all jobs</h2><div class="scrolls">{table(summary_table(results))}</div>{targets}"""
+
+
+def section(found: WorkloadResults, *, drawn: bool) -> str:
+    tables = "".join(f'{f"<h3>{escape(each.title)}</h3>" if each.title else ""}<div class="scrolls">{table(each)}</div>\n' for each in tables_of(found))
+    figure = inlined(svg(found), f"{found.workload.name}: load, executors, latency, cost and recoveries by policy") if drawn else ""
     return f"""<h2>{escape(found.workload.name)}</h2>
-<div class="scrolls">{table(table_of(found))}</div>
-{beside}
-<figure class="picture">{figure}</figure>
+{tables}
+{f'<figure class="picture">{figure}</figure>' if drawn else ""}
 """
 
 
 def table(of: ComparisonTable) -> str:
-    heads = "".join(f"<th>{escape(each.heading)}</th>" for each in of.columns)
+    heads = "".join(f"<th>{escape(each)}</th>" for each in of.headings)
     rows = "".join(f'<tr class="{"oracle" if row[0] == "oracle" else ""}">{"".join(f"<td>{escape(cell)}</td>" for cell in row)}</tr>\n' for row in of.rows)
     return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
 

@@ -1,10 +1,11 @@
 """The table of a comparison, as terminal, page and Markdown show it: a heading and the text of each cell."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.bench.results import Results, Row, Spread, WorkloadResults
+from penstock.bench.summary import auto_targets, summary_of
+from penstock.dashboard.beside_paper import beside_paper
 
 NOTHING = ""
 
@@ -69,52 +70,86 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonTable:
-    """The columns that have content, and the cells of each row."""
-
-    columns: tuple[Column, ...]
+    title: str
+    headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-def table_of(found: WorkloadResults) -> ComparisonTable:
+def tables_of(found: WorkloadResults) -> list[ComparisonTable]:
+    """Return all tables of a workload that have content, the comparison first."""
+    beside = ComparisonTable(title="Beside the paper", headings=("policy", "measure", "ours", "the paper's"), rows=tuple(beside_paper(found)))
+    return [table for table in (comparison_of(found), beside, recoveries_of(found), capacities_of(found)) if table.rows]
+
+
+def summary_table(results: Results) -> ComparisonTable:
+    """Return the distances from the oracle over all workloads."""
+    rows = [
+        (row.kind, row.label, str(row.jobs), f"{row.of_oracle:.0%}", f"{row.of_oracle_90:.0%}", f"{row.broken_s:,.0f}", f"{row.beyond_s:,.0f}")
+        for row in summary_of(results)
+    ]
+    headings = ("jobs", "policy", "number", "of oracle, median", "of oracle, 90 %", "broken s, mean", "beyond oracle")
+    return ComparisonTable(title="Over all jobs", headings=headings, rows=tuple(rows))
+
+
+def comparison_of(found: WorkloadResults) -> ComparisonTable:
+    """Return the comparison: a row for each policy, and the columns that have content."""
     columns = tuple(column for column in COLUMNS if any(column.text(row) for row in found.rows))
-    return ComparisonTable(columns=columns, rows=tuple(tuple(column.text(row) for column in columns) for row in found.rows))
+    return ComparisonTable(
+        title="", headings=tuple(each.heading for each in columns), rows=tuple(tuple(column.text(row) for column in columns) for row in found.rows)
+    )
 
 
-def published_of(found: WorkloadResults) -> ComparisonTable | None:
-    """Return our numbers beside those of the paper, policy by policy; None where the paper has none."""
-    ours, rows = {row.label: row for row in found.rows}, list[tuple[str, ...]]()
-    for label, facts in found.published.items():
-        row = ours.get(label)
-        if row is None:
-            continue
-        rows.append(
-            (label, *pair(row.executors.median, facts, "average_executors", ".1f"), *pair(row.latency_minutes_s.median, facts, "latency_ms", ",.1f", 1e-3))
-        )
-    if not rows:
-        return None
-    headings = ("policy", "executors", "paper's", "p95 by minute s", "paper's")
-    return ComparisonTable(columns=tuple(Column(heading=each, text=lambda row: "", means="") for each in headings), rows=tuple(rows))
+def recoveries_of(found: WorkloadResults) -> ComparisonTable:
+    """Return each recovery from a failure, in the first repetition: by the lag, by the latency, and as predicted."""
+    load, faults = found.workload.loads[0], found.workload.faults
+    rows = []
+    for label, reports in found.reports.items():
+        failed = [each for each in reports[0].recoveries if not each.kind.startswith("rescale")]
+        for words, value in (("by the lag", "by_lag_s"), ("by the latency", "by_latency_s"), ("predicted", "predicted_s")):
+            cells = tuple(seconds(getattr(each, value), "not known" if value == "predicted_s" else "never") for each in failed)
+            if set(cells) - {"not known"}:
+                rows.append((label, words, *cells))
+    headings = ("policy", "recovery s", *(f"{load.rate(each.at_s):,.0f}/s" for each in faults))
+    return ComparisonTable(title="Recoveries from failures, by the load at each", headings=headings, rows=tuple(rows))
 
 
-def pair(ours: float, facts: dict[str, Any], name: str, form: str, scale: float = 1.0) -> tuple[str, str]:
-    """Return our number and the paper's."""
-    return format(ours, form), format(scale * facts[name], form) if name in facts else NOTHING
+def capacities_of(found: WorkloadResults) -> ComparisonTable:
+    """Return the median capacity that each number of executors was believed to have, in the first repetition, beside the true one."""
+    known = {label: {each.executors: each for each in reports[0].capacities} for label, reports in found.reports.items() if reports[0].capacities}
+    counts = sorted({executors for each in known.values() for executors in each})
+    true = {executors: each.true_rows_per_s for of in known.values() for executors, each in of.items()}
+    rows = [
+        (label, *(f"{of[executors].believed_rows_per_s:,.0f} ({of[executors].error:+.0%})" if executors in of else NOTHING for executors in counts))
+        for label, of in known.items()
+    ]
+    truth = [("the truth", *(f"{true[executors]:,.0f}" for executors in counts))] if rows else []
+    return ComparisonTable(title="Believed capacity, rows/s, by executors", headings=("policy", *map(str, counts)), rows=(*truth, *rows))
+
+
+def seconds(of: float | None, nothing: str) -> str:
+    return nothing if of is None or of == float("inf") else f"{of:,.0f}"
 
 
 def markdown_of(results: Results) -> str:
     """Return the report as Markdown."""
     parts = [f"# Comparison: {results.comparison.name}", results.comparison.says, f"`{results.command}`, {repetitions_words(results)}"]
+    if results.comparison.summarised:
+        parts += ["## Over all jobs", table_text(summary_table(results)), listed(each.words() for each in auto_targets(summary_of(results)))]
     for found in results.workloads:
-        parts += [f"## {found.workload.name}", table_text(table_of(found))]
-        published = published_of(found)
-        if published is not None:
-            parts += ["Beside the paper:", table_text(published)]
-    parts += ["\n".join(f"- {name}: {why}" for name, why in results.failed.items())] if results.failed else []
-    return "\n\n".join([*parts, "\n".join(f"- **{each.heading}**: {each.means}" for each in COLUMNS if each.means)]) + "\n"
+        parts.append(f"## {found.workload.name}")
+        for table in tables_of(found):
+            parts += [f"### {table.title}", table_text(table)] if table.title else [table_text(table)]
+    parts += ["## Where it differs from the paper, and why", listed(results.comparison.why)] if results.comparison.why else []
+    parts += ["## Runs that failed", listed(f"{name}: {why}" for name, why in results.failed.items())] if results.failed else []
+    return "\n\n".join([*parts, "## What the columns mean", listed(f"**{each.heading}**: {each.means}" for each in COLUMNS if each.means)]) + "\n"
+
+
+def listed(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def table_text(table: ComparisonTable) -> str:
-    lines: list[Sequence[str]] = [[each.heading for each in table.columns], ["---", *["---:"] * (len(table.columns) - 1)], *table.rows]
+    lines: list[Sequence[str]] = [table.headings, ["---", *["---:"] * (len(table.headings) - 1)], *table.rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

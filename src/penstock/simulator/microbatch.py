@@ -21,6 +21,9 @@ from penstock.simulator.microbatch_query import Changing, MicroBatchQuery, misfi
 from penstock.simulator.seeded_draws import VICTIMS
 from penstock.simulator.sharing import SCHEDULERS
 
+MOST_THREADS = 1000
+"""More than the threads of any simulated job: as all of them compute all the time, others take the same share of each batch."""
+
 
 class MicroBatchEngine:
     """A job of one query or several. An executor that comes in the middle of a batch takes waiting tasks at once, as with Spark's scheduler.
@@ -267,7 +270,7 @@ class MicroBatchEngine:
         )
 
     def _cpu(self) -> CpuWanted | None:
-        """Return the CPU time that the job wanted and that others took, as if it wanted all of one core; None without contention."""
+        """Return the CPU time that the job wanted and that others took, as if its driver and all its tasks computed all the time; None without contention."""
         ran_s, contention = self._now_s - self._start_s, self._shared.contention
         taken_s = sum(each.share * max(0.0, min(ran_s, each.until_s) - each.from_s) for each in contention)
-        return CpuWanted(wanted_s=ran_s, taken_s=taken_s) if contention else None
+        return CpuWanted(wanted_s=MOST_THREADS * ran_s, taken_s=MOST_THREADS * taken_s) if contention else None

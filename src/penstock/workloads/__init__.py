@@ -1,1 +1,1 @@
-"""Jobs to try things on, each an ordinary function under the job contract."""
+"""Jobs of the demonstrations, and benchmark jobs: each a module with a function under the job contract and the rows it reads."""

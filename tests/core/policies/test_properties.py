@@ -51,7 +51,7 @@ def test_candidates_ascend_until_one_passes_and_numbers_bear_refusals_out(seen: 
         decision: Decision = policy.decide(remembering(seen, name))
         assert [each.executors for each in decision.candidates] == list(seen.choices[: len(decision.candidates)]), name
         passed = [each.executors for each in decision.candidates if each.refused is None]
-        assert passed == ([decision.executors] if decision.candidates and decision.why.code == "smallest_that_holds" else []), name
+        assert passed == ([decision.executors] if decision.candidates and decision.why.code in ("smallest_that_holds", "cheapest_ahead") else []), name
         refused = [each.refused for each in decision.candidates if each.refused is not None]
         assert all(borne_out(each) for each in refused), (name, refused)
 
@@ -62,6 +62,8 @@ def borne_out(refused: Comparison) -> bool:
         return refused.code == "unknown_capacity"
     if refused.code == "recovery_above_target":
         return refused.value > refused.limit
+    if refused.code == "dearer":
+        return refused.value >= refused.limit
     return refused.code == "latency_invalid" or refused.value <= refused.limit
 
 

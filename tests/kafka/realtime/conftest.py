@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,13 +104,13 @@ def away_broker(state_home: Path) -> Iterator[EmbeddedBroker]:
 
 @pytest.fixture(scope="module")
 def job_process(state_home: Path, cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
-    """Runs a job file and its code; ends it, however the test ends."""
+    """Runs a job file and its code, with other files beside them; ends it, however the test ends."""
 
     @contextmanager
-    def run(name: str, toml: str, code: str) -> Iterator[JobProcess]:
+    def run(name: str, toml: str, code: str, beside: Mapping[str, str] | None = None) -> Iterator[JobProcess]:
         folder = tmp_path_factory.mktemp(name)
-        (folder / "job.toml").write_text(toml)
-        (folder / "job.py").write_text(code)
+        for file, text in {"job.toml": toml, "job.py": code, **(beside or {})}.items():
+            (folder / file).write_text(text)
         with open(folder / "out.log", "wb") as log:
             process = subprocess.Popen([sys.executable, "-m", "penstock", "run", "job.toml", "--plain"], cwd=folder, stdout=log, stderr=log)
         try:

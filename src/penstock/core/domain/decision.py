@@ -65,6 +65,8 @@ class Candidate:
 class Decision:
     """What a policy wants: a whole configuration. `memory` comes back to it at its next decision; `next_after_s` takes the place of its period once.
 
+    A policy that `weighs_changes` has counted what going there and coming back costs: the shared guards do not delay its scale-downs.
+
     >>> now = Configuration(executors=4)
     >>> Decision(policy="static", configuration=Configuration(executors=2), current=now, why=Comparison(code="as_declared")).direction
     'down'
@@ -78,6 +80,7 @@ class Decision:
     guards: tuple[Comparison, ...] = ()
     memory: PolicyMemory | None = None
     next_after_s: float | None = None
+    weighs_changes: bool = False
 
     @property
     def executors(self) -> int:

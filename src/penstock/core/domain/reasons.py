@@ -14,6 +14,8 @@ POLICIES_SAY: Mapping[str, str] = {
     "capacity_below_peak_until_recovered": "it carries {value} rows/s, {limit} are forecast until it has recovered",
     "change_under_way": "{value} executors run, {limit} were asked for",
     "cpu_unknown": "tasks run all the time, and the CPU of no executor is known",
+    "cheapest_ahead": "the lowest mean cost until the next change, {value} executors",
+    "dearer": "it would cost {value} executors until the next change, {limit} suffice",
     "executors_starting": "utilisation {value}, {limit} with the executors that are not ready",
     "idle_executors": "{value} executors idle for {limit} s",
     "lag_above_backlog": "{value} rows wait; while more than {limit} do it does not scale down",

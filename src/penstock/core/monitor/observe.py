@@ -207,7 +207,7 @@ def batch_parts(window: Window | None, memory: Memory, known: Sequence[BatchFact
         for name, seconds in batch.parts_s.items():
             parts[name] += seconds / len(window.batches)
     count = len(window.batches)
-    shares = [taken_share(memory.wanted, memory.taken, batch.started_s, batch.committed_s) for batch in window.batches]
+    shares = [taken_share(memory.wanted, memory.taken, batch.started_s, batch.committed_s, spent_s(batch)) for batch in window.batches]
     took_s = sum(batch.duration_s for batch in window.batches)
     lost_s = total(share and batch.duration_s * share for batch, share in zip(window.batches, shares, strict=True) if share is not None)
     newer = sum(batch.committed_s > window.batches[-1].committed_s for batch in known)
@@ -220,20 +220,31 @@ def batch_parts(window: Window | None, memory: Memory, known: Sequence[BatchFact
 def batch_reading(batch: BatchFact, number: int, taken: float, at_s: float) -> BatchReading:
     return BatchReading(
         number=number, rows=batch.rows, took_s=batch.duration_s, since_s=at_s - batch.committed_s, taken=taken,
-        outside_s=batch.duration_s - batch.parts_s[IN_TASKS] if IN_TASKS in batch.parts_s else None,
-        run_s=total(stage.run_time_s for stage in batch.stages), cpu_s=total(stage.cpu_s for stage in batch.stages),
+        outside_s=outside_s(batch), run_s=total(stage.run_time_s for stage in batch.stages), cpu_s=total(stage.cpu_s for stage in batch.stages),
     )  # fmt: skip
 
 
-def taken_share(wanted: Samples, taken: Samples, from_s: float, end_s: float) -> float | None:
-    """Return the share of the CPU time wanted that others took in a span; None where that is not known.
+def outside_s(batch: BatchFact) -> float | None:
+    """Return the time outside of tasks; None where the parts of the batch are not known."""
+    return batch.duration_s - batch.parts_s[IN_TASKS] if IN_TASKS in batch.parts_s else None
+
+
+def spent_s(batch: BatchFact) -> float:
+    """Return the time that the batch spent in its tasks, all together, and outside of them: more than the CPU time wanted if tasks wait for something else."""
+    return (total(stage.run_time_s for stage in batch.stages) or 0.0) + (outside_s(batch) or 0.0)
+
+
+def taken_share(wanted: Samples, taken: Samples, from_s: float, end_s: float, spent_s: float = 0.0) -> float | None:
+    """Return the share of the time spent in a span that others took of the CPU time wanted; None where that is not known.
 
     >>> wanted, taken = ((0.0, 0.0), (10.0, 10.0), (20.0, 20.0)), ((0.0, 0.0), (10.0, 0.0), (20.0, 8.0))
     >>> taken_share(wanted, taken, 10.0, 20.0), taken_share(wanted, taken, 5.0, 15.0), taken_share((), (), 0.0, 5.0)
     (0.8, 0.4, None)
+    >>> taken_share(wanted, taken, 10.0, 20.0, spent_s=40.0)
+    0.2
     """
     of_all = grown(wanted, from_s, end_s)
-    return None if of_all <= 0 else min(MOST_TAKEN, grown(taken, from_s, end_s) / of_all)
+    return None if of_all <= 0 else min(MOST_TAKEN, grown(taken, from_s, end_s) / max(of_all, spent_s))
 
 
 def partition_readings(partitions: Iterable[PartitionFact], newest: Mapping[str, Samples], window_s: float) -> tuple[PartitionReading, ...]:

@@ -67,8 +67,11 @@ def has_known_lag(query: QueryReading) -> bool:
 
 
 def slower_down(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
-    """Never shrink below the most executors recommended within `down_stable_s`, and do not shrink at all within that time after a scale-up."""
-    if decision.direction != "down":
+    """Never shrink below the most executors recommended within `down_stable_s`, and do not shrink at all within that time after a scale-up.
+
+    A policy that weighs what its changes cost is not delayed.
+    """
+    if decision.direction != "down" or decision.weighs_changes:
         return decision
     since_s = seen.at_s - guarding.autopilot.scaled(guarding.autopilot.down_stable_s)
     rescale, current = guarding.rescale, decision.current.executors

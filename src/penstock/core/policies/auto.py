@@ -17,21 +17,24 @@ from penstock.core.policies.choosing import keep, unready
 from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
 from penstock.core.policies.hpa import Hpa
+from penstock.core.policies.lookahead import Lookahead
 from penstock.core.policies.phoebe import Phoebe
 from penstock.core.settings import timer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auto:
-    """Phoebe where a profile predicts latencies and one is promised; else Daedalus; until the capacity is known, DS2 by stages, then HPA by utilisation.
+    """Phoebe where a profile predicts latencies and one is promised; else Lookahead; before there is a forecast Daedalus, and before the capacity is known DS2
+    by stages, then HPA by utilisation.
 
     Phoebe does not count the lag that is there, so a job that lags longer than its profile predicts is not left to it. A decision has the name of the
-    policy that made it ("auto:daedalus"), and the next one comes after that policy's own time, or when the job should have recovered from what Phoebe did.
+    policy that made it ("auto:lookahead"), and the next one comes after that policy's own time, or when the job should have recovered from what Phoebe did.
     """
 
     name: str = "auto"
     period_s: float = timer(60.0, "time between two decisions until a policy decides", lowest=1)
     phoebe: Phoebe = field(default_factory=lambda: Phoebe(worst_case=True))
+    lookahead: Lookahead = field(default_factory=Lookahead)
     daedalus: Daedalus = field(default_factory=lambda: Daedalus(failures_too=True))
     ds2: Ds2 = field(default_factory=Ds2)
     hpa: Hpa = field(default_factory=lambda: Hpa(target=0.7))
@@ -53,13 +56,14 @@ class Auto:
     def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
         """Return what the policy that decided predicts."""
         named = decider.partition(":")[2]
-        mine = next((policy for policy in (self.phoebe, self.daedalus, self.ds2, self.hpa) if policy.name == named), None)
+        mine = next((policy for policy in (self.phoebe, self.lookahead, self.daedalus, self.ds2, self.hpa) if policy.name == named), None)
         return () if mine is None else predicted_by(mine, seen, configuration, named)
 
     def _suited(self, seen: Assessment) -> Iterator[Policy]:
         """Return the policies that suit the job, the best first."""
         if seen.plant == "continuous" and seen.promises.latency_p95_s is not None and not self._lags_beyond_profile(seen):
             yield self.phoebe
+        yield self.lookahead
         yield self.daedalus
         yield self.ds2
         yield self.hpa

@@ -16,6 +16,7 @@ from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
 from penstock.core.policies.elastic import Elastic
 from penstock.core.policies.hpa import Hpa, HpaPaper, Reactive
+from penstock.core.policies.lookahead import Lookahead
 from penstock.core.policies.phoebe import Phoebe
 from penstock.core.policies.spark_dra import SparkDra
 from penstock.core.policies.trigger_dra import TriggerDra
@@ -23,6 +24,7 @@ from penstock.core.settings import check
 
 POLICIES: Mapping[str, type[Policy]] = {
     "auto": Auto,
+    "lookahead": Lookahead,
     "daedalus": Daedalus,
     "phoebe": Phoebe,
     "static": Static,
