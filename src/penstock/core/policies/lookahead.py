@@ -1,5 +1,6 @@
 """Lookahead: the executors that cost the least until they must change again, what a change breaks included."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import ceil, inf
@@ -50,7 +51,7 @@ class Ahead:
         >>> rising.holds_s(4.0), rising.holds_s(7.0), rising.holds_s(9.0)
         (0.0, 20.0, 30.0)
         """
-        return self.step_s * next((number for number, rate in enumerate(self.highest) if rate > capacity_rows_per_s), len(self.highest))
+        return self.step_s * bisect_right(self.highest, capacity_rows_per_s)
 
     def peak(self, until_s: float) -> float:
         return self.highest[min(len(self.highest), max(1, ceil(until_s / self.step_s))) - 1]
