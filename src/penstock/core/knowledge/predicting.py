@@ -9,6 +9,7 @@ from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.domain.prediction import Prediction, PredictionKind
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate
+from penstock.core.models.recovery.recovery_cost import failure_of, recovery_from_failure_s, rescale_recovery
 
 LEAD_SHARES = (1 / 15, 1 / 3, 1.0)
 """Shares of the horizon at which a forecast is graded: 1, 5 and 15 of 15 minutes ahead."""
@@ -55,6 +56,20 @@ def bound_prediction(seen: Assessment, kind: DisturbanceKind, recovery_s: float 
     """Return the longest recovery from a failure within the horizon: a candidate is judged by a failure at the worst moment, so less is no error."""
     expected = None if recovery_s is None or not math.isfinite(recovery_s) else Estimate(value=recovery_s, low=0.0, high=recovery_s)
     return recovery_prediction(seen, kind, expected, configuration, by="recovery_bound")
+
+
+def going_predictions(seen: Assessment, configuration: Configuration, *, failures: bool) -> tuple[Prediction, ...]:
+    """Return the capacity of a configuration, the recovery from going there, and at worst from a failure there: always, or if it is live."""
+    executors, known = configuration.executors, seen.capacities.get(configuration.executors)
+    made = capacity_prediction(seen, seen.capacities, configuration)
+    if known is None:
+        return made
+    if executors != seen.executors:
+        kind, expected = rescale_recovery(seen, executors)
+        made += recovery_prediction(seen, kind, expected, configuration)
+        if kind in seen.stops and not failures:
+            return made
+    return made + bound_prediction(seen, failure_of(seen.plant), recovery_from_failure_s(seen, executors, known.value), configuration)
 
 
 def identified(made: Iterable[Prediction], prefix: str, *, decision: int | None = None, policy: str = "", cause: str = "") -> tuple[Prediction, ...]:

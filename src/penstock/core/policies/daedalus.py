@@ -7,8 +7,8 @@ from penstock.core.domain.decision import Candidate, Comparison, Decision
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need
-from penstock.core.knowledge.predicting import bound_prediction, capacity_prediction, recovery_prediction
-from penstock.core.models.recovery.recovery_cost import failure_of, recovery_after_s, recovery_from_failure_s, rescale_recovery
+from penstock.core.knowledge.predicting import going_predictions
+from penstock.core.models.recovery.recovery_cost import recovery_after_s, recovery_from_failure_s
 from penstock.core.policies.choosing import candidate, fewest, keep, unready
 from penstock.core.settings import flag, setting, timer
 
@@ -43,17 +43,7 @@ class Daedalus:
 
     def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
         """Return C_i and the parts of RT_i: the recovery from going there, and at worst from a failure there where RT_i counts it."""
-        executors, known = configuration.executors, seen.capacities.get(configuration.executors)
-        made = capacity_prediction(seen, seen.capacities, configuration)
-        if known is None:
-            return made
-        if executors != seen.executors:
-            kind, expected = rescale_recovery(seen, executors)
-            made += recovery_prediction(seen, kind, expected, configuration)
-            if kind in seen.stops and not self.failures_too:
-                return made
-        failure_s = recovery_from_failure_s(seen, executors, known.value)
-        return made + bound_prediction(seen, failure_of(seen.plant), failure_s, configuration)
+        return going_predictions(seen, configuration, failures=self.failures_too)
 
     def _weigh(self, seen: Assessment, executors: int, load: float) -> Candidate:
         capacity = seen.capacity(executors)

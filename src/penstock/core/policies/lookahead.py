@@ -11,10 +11,10 @@ from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need
-from penstock.core.knowledge.predicting import bound_prediction, capacity_prediction, recovery_prediction
+from penstock.core.knowledge.predicting import going_predictions
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.outage import drained_s, recovery_s
-from penstock.core.models.recovery.recovery_cost import downtime_s, failure_of, recovery_from_failure_s, rescale_recovery
+from penstock.core.models.recovery.recovery_cost import downtime_s, recovery_from_failure_s
 from penstock.core.policies.choosing import UNKNOWN, candidate, decided, keep, unready
 from penstock.core.settings import setting, timer
 
@@ -97,14 +97,7 @@ class Lookahead:
 
     def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
         """Return the capacity, the recovery from going there, and at worst from a failure there."""
-        executors, known = configuration.executors, seen.capacities.get(configuration.executors)
-        made = capacity_prediction(seen, seen.capacities, configuration)
-        if known is None:
-            return made
-        if executors != seen.executors:
-            kind, expected = rescale_recovery(seen, executors)
-            made += recovery_prediction(seen, kind, expected, configuration)
-        return made + bound_prediction(seen, failure_of(seen.plant), recovery_from_failure_s(seen, executors, known.value), configuration)
+        return going_predictions(seen, configuration, failures=True)
 
     def _weigh(self, seen: Assessment, executors: int, ahead: Ahead) -> tuple[Candidate, float]:
         """Return the candidate, and its mean cost in executors; infinite if it is refused."""
