@@ -153,7 +153,7 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
     ("options", "said"),
     [
         (("--policy", "deadalus"), 'there is no policy "deadalus"; did you mean "daedalus"?'),
-        (("--policy", "zzz"), "there are auto, daedalus"),
+        (("--policy", "zzz"), "there are auto, lookahead, daedalus"),
         (("--engine", "flink"), '--engine: found "flink", continuous or micro-batch is allowed'),
         (("--guards", "maybe"), '--guards: found "maybe"'),
         (("--min-scaleout", 5, "--max-scaleout", 3), "--min-scaleout: found 5, at most --max-scaleout (3) is allowed"),

@@ -82,6 +82,13 @@ def test_a_policy_in_shadow_on_a_recorded_run_never_asks_for_all_and_comes_down_
     assert max(each.executors for each in decisions) == 3 and decisions[-1].executors <= 2
 
 
+def test_what_tasks_take_whatever_their_rows_is_not_the_cost_of_a_row_when_executors_come_and_go() -> None:
+    """12 tasks of 0.07 s are most of a small batch, and half as much of it on two executors. Rows of 1.1 ms: batches of 400 to 2,100 took 1.4 to 3.3 s."""
+    known = [(reading.at_s, seen.saturated(1)) for reading, seen, _ in lived("demo_quiet") if 1 in seen.capacities]
+    late = [rows_per_s for at_s, rows_per_s in known if at_s > known[0][0] + 110.0]
+    assert len(late) > 30 and all(rows_per_s is not None and 750.0 < rows_per_s < 1050.0 for rows_per_s in late)
+
+
 def test_a_capacity_follows_rows_that_become_dearer_by_four_fifths_in_five_minutes() -> None:
     """The simulated job: rows of 1.25 ms that cost nine times as much more in an hour, a skew of 1.1, an overhead of 0.5 s."""
     begun_s, errors = None, []

@@ -53,9 +53,9 @@ def batch_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Resca
 
 
 def priced(settings: MicroBatchSettings, law: BatchLaw, measured: Sequence[Sample]) -> MicroBatchSettings:
-    """Return the settings with the costs of this law."""
-    row_s = task_row_s(measured, law.row_s)
-    return replace(settings, overhead_s=law.overhead_s, row_s=row_s, skew=law.row_s / row_s if row_s > 0 else 1.0)
+    """Return the settings with the costs of this law; what tasks take whatever their rows is that of the newest executors."""
+    row_s, executors = task_row_s(measured, law.row_s), measured[-1][2].executors if measured else 1
+    return replace(settings, overhead_s=law.base_s(executors), row_s=row_s, skew=law.row_s / row_s if row_s > 0 else 1.0)
 
 
 def whole_batches(seen: Seen) -> list[Sample]:

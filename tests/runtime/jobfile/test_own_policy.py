@@ -123,7 +123,7 @@ def test_a_class_that_lacks_a_part_of_a_policy_is_one_line(tmp_path: Path, part:
     [
         ('name = "a:b"', "its name is 'a:b', a text without \":\" is needed"),
         ("period_s = 0", "its period_s is 0, a number of seconds above 0 is needed"),
-        ('needs = {"luck"}', "its needs are {'luck'}, a set of load, capacity, regression, forecast, latency, profile, stages is needed"),
+        ('needs = {"luck"}', "its needs are {'luck'}, a set of load, capacity, regression, forecast, arima, latency, profile, boosting, stages is needed"),
         ("faithful = 1", "its faithful is 1, True or False is needed"),
         ("decide = None", "its decide is no function"),
     ],

@@ -101,11 +101,11 @@ def capacity_shown(model: CapacityModel, reading: Reading, terms: Terms) -> floa
     batch = measured[0] if len(measured) == 1 else None
     if isinstance(laws, NotReady) or batch is None or batch.rows <= 0 or batch.taken > LITTLE:
         return None
-    overhead_s = laws.best.overhead_s
-    if batch.own_s - overhead_s < TELLING * batch.own_s:
+    base_s = laws.best.base_s(batch.executors)
+    if batch.own_s - base_s < TELLING * batch.own_s:
         return None
     cadence = cadence_of_job(reading, terms.promises, terms.config.longest_batch_s)
-    shown = replace(laws.best, row_s=laws.best.row_s * (batch.own_s - overhead_s) / (laws.best.row_cost_s(batch.executors) * batch.rows))
+    shown = replace(laws.best, row_s=laws.best.row_s * (batch.own_s - base_s) / (laws.best.row_cost_s(batch.executors) * batch.rows))
     return shown.capacity_rows_per_s(batch.executors, cadence)
 
 

@@ -74,7 +74,7 @@ def _latency(seen: Assessment) -> Comparison | None:
     waits_s = max((query.trigger.interval_s for query in seen.reading.active if query.trigger.kind == "processing_time"), default=0.0)
     if promised_s < waits_s:
         return Comparison(code="latency_below_trigger", value=waits_s, limit=promised_s)
-    overhead = None if seen.batch_laws is None else seen.batch_laws.estimate(lambda law: law.overhead_s)
+    overhead = None if seen.batch_laws is None else seen.batch_laws.estimate(lambda law: law.base_s(seen.limits.max_executors))
     if overhead is not None and seen.cadence.promised and overhead.low >= seen.cadence.longest_s:
         return Comparison(code="latency_below_overhead", value=overhead.value, limit=promised_s)
     best = seen.latencies.get(seen.limits.max_executors)

@@ -28,6 +28,8 @@ PROVEN_BY = 3
 """So many batches alike prove what a configuration carries."""
 MOST_ALIKE = 40
 """Batches kept with equal executors and size (within a factor of sqrt(2)): a steady hour must not push out the sizes that separate overhead from cost."""
+NEWEST = 20
+"""The newest batches, of which medians are taken."""
 LITTLE = 0.05
 """A batch of which others took more does not show a change of the cost."""
 HALF_LIFE_S = 3600.0
@@ -79,9 +81,29 @@ class BatchMeasured:
         return self.executors, self.tasks, math.floor(2 * math.log2(self.rows))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seconds:
+    """Durations of batches, and their loads, rows*skew*waves/P."""
+
+    durations: Floats
+    loads: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fit:
+    """A fit of these durations."""
+
+    found: DurationFit
+    durations_s: Floats
+
+    @property
+    def error(self) -> float:
+        return self.found.relative_error(self.durations_s)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCost:
-    """T(n,s) = a + b*skew*n*waves/P from measured batches, and from it the capacity C(s) (PAPER-NOTES "Micro-batch capacity").
+    """T(n,s) = a + waves*(f + b*skew*n/P) from measured batches, and from it the capacity C(s) (PAPER-NOTES "Micro-batch capacity").
 
     >>> seen = [BatchMeasured(rows=n, duration_s=0.5 + 0.001 * n * 12 / s / 12, executors=s) for n in (1000, 2000, 4000) for s in (2, 4)]
     >>> cost = BatchCost(partitions=12).learn(seen)
@@ -121,7 +143,7 @@ class BatchCost:
         durations, saturated = self.next_durations, self.next_saturated
         for batch in new:
             durations = durations.with_one(batch.own_s, expected_s(laws.best, batch), None)
-            in_rows_s, row_s = batch.own_s - laws.best.overhead_s, laws.best.row_cost_s(batch.executors)
+            in_rows_s, row_s = batch.own_s - laws.best.base_s(batch.executors), laws.best.row_cost_s(batch.executors)
             if in_rows_s > TELLING * batch.own_s and row_s > 0:
                 saturated = saturated.with_one(batch.rows / in_rows_s, 1.0 / row_s, None)
         return replace(self, next_durations=durations, next_saturated=saturated)
@@ -162,11 +184,44 @@ class BatchCost:
         rounds = waves(self.partitions, executor_counts * self.cores_per_executor)
         return np.asarray(waves(self.partitions, executor_counts) / (rounds * self.cores_per_executor))
 
-    def law(self, *, row_s: float, overhead_s: float = 0.0, skew: float = 1.0) -> BatchLaw:
-        """Return a law of these costs for the tasks, slots and limit of the query."""
-        return BatchLaw(
-            overhead_s=overhead_s, row_s=row_s, partitions=self.partitions, cores_per_executor=self.cores_per_executor, skew=skew, limit_rows=self.limit_rows
+    def law(self, *, row_s: float, base_s: float = 0.0, skew: float = 1.0) -> BatchLaw:
+        """Return a law for the tasks, slots and limit of the query. `base_s` is that on the newest executors.
+
+        What tasks run for beyond their rows goes with the waves.
+
+        >>> seen = [BatchMeasured(rows=1000.0, duration_s=2.5, executors=2, task_row_s=0.0024)] * 5
+        >>> law = BatchCost(partitions=12).learn(seen).law(row_s=0.001, base_s=2.0)
+        >>> round(law.overhead_s, 3), round(law.task_s, 3), law.base_s(2)
+        (1.3, 0.117, 2.0)
+        """
+        law = BatchLaw(
+            overhead_s=base_s, row_s=row_s, partitions=self.partitions, cores_per_executor=self.cores_per_executor, skew=skew, limit_rows=self.limit_rows
         )
+        fixed = [each.task_row_s * each.rows / (each.tasks or self.partitions) for each in self.batches[-NEWEST:] if each.task_row_s]
+        if not fixed or base_s <= 0.0:
+            return law
+        rounds = law.waves(self.batches[-1].executors)
+        for_rows = [row_s * skew * each.rows / (each.tasks or self.partitions) for each in self.batches[-NEWEST:] if each.task_row_s]
+        task_s = min(max(0.0, median(all_s - rows_s for all_s, rows_s in zip(fixed, for_rows, strict=True))), base_s / rounds)
+        return replace(law, overhead_s=base_s - rounds * task_s, task_s=task_s) if task_s else law
+
+    def loads(self, batches: Sequence[BatchMeasured]) -> tuple[Floats, Ints]:
+        """Return rows*skew*waves/P of each batch, and its waves."""
+        tasks = np.array([each.tasks or self.partitions for each in batches])
+        rounds = np.array([waves(int(count), each.executors * self.cores_per_executor) for count, each in zip(tasks, batches, strict=True)])
+        return np.array([each.rows * each.skew for each in batches]) * rounds / tasks, rounds
+
+    def as_now(self, batches: Sequence[BatchMeasured]) -> Seconds:
+        """Return durations and loads as they would be on the newest executors: the time in tasks goes with the waves, whatever part of it is for rows.
+
+        As they were, if the time outside of tasks is not known, or the tasks vary.
+        """
+        own_s, (loads, rounds) = np.array([each.own_s for each in batches]), self.loads(batches)
+        if any(each.outside_s is None or each.tasks not in (None, self.partitions) for each in batches):
+            return Seconds(durations=own_s, loads=loads)
+        outside_s = np.minimum(own_s, [each.outside_s * (1.0 - each.taken) for each in batches if each.outside_s is not None])
+        times = waves(self.partitions, self.batches[-1].executors * self.cores_per_executor) / rounds
+        return Seconds(durations=outside_s + (own_s - outside_s) * times, loads=loads * times)
 
     def laws(self) -> LikelyLaws | NotReady:
         """Return the fitted law, with others drawn from the uncertainty of the fit."""
@@ -177,13 +232,13 @@ class BatchCost:
         fit = _fit(self)
         if isinstance(fit, NotReady):
             return fit
-        durations = np.array([each.own_s for each in self.batches])
+        durations = fit.durations_s
         slots = np.array([each.executors * self.cores_per_executor for each in self.batches])
         rows = np.array([each.rows for each in self.batches])
         plain = fit_durations(np.column_stack([np.ones(len(rows)), rows / slots]), durations)
         others = (durations.sum() - durations) / (len(durations) - 1)
         return Score(
-            mape=mape(fit.left_out_s.tolist(), durations.tolist()),
+            mape=mape(fit.found.left_out_s.tolist(), durations.tolist()),
             constant_mape=mape(others.tolist(), durations.tolist()),
             paper_mape=mape(plain.left_out_s.tolist(), durations.tolist()),
             held_out=len(durations),
@@ -240,22 +295,30 @@ def one_size_only(loads: Floats) -> NotReady | None:
 
 
 @once(64)
-def _fit(cost: BatchCost) -> DurationFit | NotReady:
-    """Fit durations on 1 and the load, and on the number of tasks where it varies and lowers the leave-one-out error."""
+def _fit(cost: BatchCost) -> Fit | NotReady:
+    """Fit durations on 1 and the load, and on the number of tasks where it varies; and as they would be on the newest executors, where these vary.
+
+    What lowers the leave-one-out error is taken.
+    """
     if len(cost.batches) < FEWEST_BATCHES:
         return NotReady(why=f"{len(cost.batches)} batches with rows so far, {FEWEST_BATCHES} are needed")
     tasks = np.array([each.tasks or cost.partitions for each in cost.batches])
-    rounds = np.array([waves(int(count), each.executors * cost.cores_per_executor) for count, each in zip(tasks, cost.batches, strict=True)])
-    loads = np.array([each.rows * each.skew for each in cost.batches]) * rounds / tasks
-    durations, weights = np.array([each.own_s for each in cost.batches]), weights_of(cost.batches)
+    (loads, rounds), weights, now = cost.loads(cost.batches), weights_of(cost.batches), cost.as_now(cost.batches)
+    durations = np.array([each.own_s for each in cost.batches])
     unidentified = one_size_only(loads)
     if unidentified:
         return unidentified
-    constant = fit_durations(np.column_stack([np.ones(len(loads)), loads]), durations, weights)
-    if len(cost.batches) <= FEWEST_BATCHES or tasks.min() == tasks.max():
-        return constant
-    growing = fit_durations(np.column_stack([np.ones(len(loads)), loads, tasks]), durations, weights)
-    return growing if growing.relative_error(durations) < constant.relative_error(durations) else constant
+    ones = np.ones(len(loads))
+    found = Fit(found=fit_durations(np.column_stack([ones, loads]), durations, weights), durations_s=durations)
+    if len(cost.batches) <= FEWEST_BATCHES:
+        return found
+    if tasks.min() < tasks.max():
+        growing = Fit(found=fit_durations(np.column_stack([ones, loads, tasks]), durations, weights), durations_s=durations)
+        return growing if growing.error < found.error else found
+    if rounds.min() == rounds.max() or one_size_only(now.loads) is not None:
+        return found
+    alike = Fit(found=fit_durations(np.column_stack([ones, now.loads]), now.durations, weights), durations_s=now.durations)
+    return alike if alike.error < found.error else found
 
 
 @once(64)
@@ -266,10 +329,10 @@ def _laws(cost: BatchCost) -> LikelyLaws | NotReady:
     skew = float(np.median([each.skew for each in cost.batches]))
 
     def law(coefficients: Floats) -> BatchLaw:
-        overhead_s, row_s, *per_task = map(float, coefficients)
-        return cost.law(overhead_s=overhead_s + sum(per_task) * cost.partitions, row_s=row_s, skew=skew)
+        base_s, row_s, *per_task = map(float, coefficients)
+        return cost.law(base_s=base_s + sum(per_task) * cost.partitions, row_s=row_s, skew=skew)
 
-    return LikelyLaws(best=law(fit.coefficients), drawn=tuple(law(each) for each in fit.draws()), noise=fit.scale)
+    return LikelyLaws(best=law(fit.found.coefficients), drawn=tuple(law(each) for each in fit.found.draws()), noise=fit.found.scale)
 
 
 def weights_of(batches: Sequence[BatchMeasured]) -> Floats:

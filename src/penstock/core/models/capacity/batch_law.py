@@ -19,9 +19,10 @@ MARGIN = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLaw:
-    """T(n,s) = a + b*skew*n*waves/P with waves = ceil(P/(s*cores)): n rows in P tasks on s executors (PAPER-NOTES "Micro-batch capacity").
+    """T(n,s) = a + waves*(f + b*skew*n/P) with waves = ceil(P/(s*cores)): n rows in P tasks on s executors (PAPER-NOTES "Micro-batch capacity").
 
-    a is `overhead_s`, b `row_s`, P `partitions`; `limit_rows` is the most rows that one batch takes.
+    a is `overhead_s`, f `task_s`, b `row_s`, P `partitions`. A task takes f whatever its rows, to start and to open its source; more executors save that too.
+    `limit_rows` is the most rows that one batch takes.
 
     >>> law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12)
     >>> law.waves(4), law.waves(5), law.waves(6)
@@ -36,6 +37,7 @@ class BatchLaw:
     cores_per_executor: int = 1
     skew: float = 1.0
     limit_rows: float | None = None
+    task_s: float = 0.0
 
     def waves(self, executors: Count) -> Count:
         """Return how often each slot takes a task of one batch."""
@@ -45,8 +47,16 @@ class BatchLaw:
         """Return the seconds by which one more row lengthens a batch: b*skew*waves/P."""
         return row_cost_s(self.row_s * self.skew, self.partitions, self.waves(executors))
 
+    def base_s(self, executors: int) -> float:
+        """Return the duration of a batch without rows.
+
+        >>> BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12, task_s=0.1).base_s(4)
+        0.8
+        """
+        return self.overhead_s + self.task_s * self.waves(executors)
+
     def duration_s(self, rows: float, executors: int) -> float:
-        return self.overhead_s + self.row_cost_s(executors) * rows
+        return self.base_s(executors) + self.row_cost_s(executors) * rows
 
     def capacity_rows_per_s(self, executors: int, cadence: Cadence) -> float:
         """Return the rate at which batches reach the longest duration allowed, by `LawColumns.rates`.
@@ -204,6 +214,7 @@ class LawColumns:
     """
 
     overhead_s: Floats
+    task_s: Floats
     row_s: Floats
     limit_rows: Floats
     partitions: int
@@ -211,21 +222,28 @@ class LawColumns:
 
     @classmethod
     def of(cls, laws: Sequence[BatchLaw]) -> Self:
-        rows = np.array([(law.overhead_s, law.row_s * law.skew, np.inf if law.limit_rows is None else law.limit_rows) for law in laws])
-        overhead_s, row_s, limit_rows = (column[:, None] for column in rows.T)
-        first = laws[0]
-        return cls(overhead_s=overhead_s, row_s=row_s, limit_rows=limit_rows, partitions=first.partitions, cores_per_executor=first.cores_per_executor)
+        rows = np.array([(law.overhead_s, law.task_s, law.row_s * law.skew, np.inf if law.limit_rows is None else law.limit_rows) for law in laws])
+        overhead_s, task_s, row_s, limit_rows = (column[:, None] for column in rows.T)
+        partitions, cores = laws[0].partitions, laws[0].cores_per_executor
+        return cls(overhead_s=overhead_s, task_s=task_s, row_s=row_s, limit_rows=limit_rows, partitions=partitions, cores_per_executor=cores)
 
     def row_cost_s(self, executor_counts: Ints) -> Floats:
-        return row_cost_s(self.row_s, self.partitions, waves(self.partitions, executor_counts * self.cores_per_executor))
+        return row_cost_s(self.row_s, self.partitions, self._waves(executor_counts))
+
+    def base_s(self, executor_counts: Ints) -> Floats:
+        """Return the duration of a batch without rows."""
+        return np.asarray(self.overhead_s + self.task_s * self._waves(executor_counts))
+
+    def _waves(self, executor_counts: Ints) -> Ints:
+        return waves(self.partitions, executor_counts * self.cores_per_executor)
 
     def limits(self, executor_counts: Ints, interval_s: float) -> Floats:
         """Return m/max(i,T(m)), the most rows/s under a limit of m rows; not a number without one."""
-        return np.asarray(self.limit_rows / np.maximum(interval_s, self.overhead_s + self.row_cost_s(executor_counts) * self.limit_rows))
+        return np.asarray(self.limit_rows / np.maximum(interval_s, self.base_s(executor_counts) + self.row_cost_s(executor_counts) * self.limit_rows))
 
     def rates(self, executor_counts: Ints, cadence: Cadence) -> Floats:
         """Return C(s) = (T* - a)/(c*max(i,T*)) in rows/s, the rate at which batches take the longest time allowed, and at most what the limit allows."""
-        return self._at_share(busy_share(self.overhead_s, cadence), executor_counts, cadence.interval_s)
+        return self._at_share(busy_share(self.base_s(executor_counts), cadence), executor_counts, cadence.interval_s)
 
     def saturated(self, executor_counts: Ints, interval_s: float) -> Floats:
         """Return 1/c in rows/s, which batches approach as they grow, and at most what the limit allows."""
@@ -247,10 +265,10 @@ class LawColumns:
         >>> law.settled_s(np.array([0.0, 500.0, 750.0, 1000.0]), 2.0, np.ones(4, dtype=int)).tolist()
         [[1.0, 2.0, 4.0, inf]]
         """
-        cost_s = self.row_cost_s(executor_counts)
-        duration_s, spare = self.overhead_s + cost_s * rate_rows_per_s * interval_s, 1.0 - cost_s * rate_rows_per_s
+        cost_s, base_s = self.row_cost_s(executor_counts), self.base_s(executor_counts)
+        duration_s, spare = base_s + cost_s * rate_rows_per_s * interval_s, 1.0 - cost_s * rate_rows_per_s
         with np.errstate(divide="ignore", invalid="ignore"):
-            repeated_s = np.where(spare > 0, np.maximum(interval_s, self.overhead_s / spare), np.inf)
+            repeated_s = np.where(spare > 0, np.maximum(interval_s, base_s / spare), np.inf)
             duration_s = np.where(duration_s > interval_s, repeated_s, duration_s)
             return np.where(rate_rows_per_s * np.maximum(interval_s, duration_s) > self.limit_rows, np.inf, duration_s)
 

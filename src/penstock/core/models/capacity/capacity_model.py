@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.domain.cadence import Cadence
 from penstock.core.models.arrays import Flags, Floats, Ints
-from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, PROVEN_BY, BatchCost, BatchMeasured
+from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, NEWEST, PROVEN_BY, BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, capacities_by_laws, waves
 from penstock.core.models.capacity.executor_use import ExecutorUses
 from penstock.core.models.capacity.job_capacity import JobCapacity
@@ -26,8 +26,6 @@ FIXED_S, LEAST_SHARE = 0.15, 0.3
 """Seconds that a task may run whatever its rows, to start and to open its source; and the least share of its time that its rows take."""
 OPEN = 32
 """Laws that are likely where only their bounds are known."""
-NEWEST = 20
-"""The newest batches, whose median is where a law of a row's cost alone is anchored."""
 FADES_S = 6 * 3600.0
 """A proof this old counts half."""
 VAGUE = 3.0
@@ -164,12 +162,10 @@ def _laws_within(model: CapacityModel) -> LikelyLaws | NotReady:
     bounds = row_bounds(model)
     if bounds is None:
         return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
-    newest, free = cost.batches[-NEWEST:], cost.law(row_s=1.0)
-    loads, took_s = [free.duration_s(batch.rows * batch.skew, batch.executors) for batch in newest], [batch.own_s for batch in newest]
+    newest = cost.as_now(cost.batches[-NEWEST:])
 
     def at(row_s: float) -> BatchLaw:
-        overhead_s = median(took - row_s * load for took, load in zip(took_s, loads, strict=True))
-        return replace(free, overhead_s=max(0.0, overhead_s), row_s=row_s)
+        return cost.law(base_s=max(0.0, float(np.median(newest.durations - row_s * newest.loads))), row_s=row_s)
 
     if isinstance(laws, NotReady) or laws.best.row_s * laws.best.skew < bounds.low:
         return LikelyLaws(best=at(bounds.usual), drawn=tuple(at(float(each)) for each in np.geomspace(bounds.low, bounds.high, OPEN)))
