@@ -71,10 +71,11 @@ def test_a_trigger_below_the_overhead_is_no_overload_and_auto_does_not_stay_at_t
     terms = replace(base.terms, limits=Limits(max_executors=4), autopilot=with_downtimes(base.terms.autopilot, engine))
     ran = in_order(simulate(replace(base, engine=engine, terms=terms)))
     assert ran.report.executor_s < 0.95 * 4 * 3600.0 and ran.report.within_promise is not None and ran.report.within_promise > 0.9
-    decisions = [event.decision for event in ran.events if isinstance(event, Decided) and event.at_s > 900.0]
-    believed = [each for decision in decisions for each in decision.candidates if each.capacity_rows_per_s]
-    errors = [each.capacity_rows_per_s / engine.law.capacity_rows_per_s(each.executors, engine.cadence(terms.promises)) - 1.0 for each in believed]
-    assert len(errors) > 20 and max(map(abs, errors)) < 0.25
+    for from_s, most in ((900.0, 0.35), (1500.0, 0.15)):
+        decisions = [event.decision for event in ran.events if isinstance(event, Decided) and event.at_s > from_s]
+        believed = [each for decision in decisions for each in decision.candidates if each.capacity_rows_per_s]
+        errors = [each.capacity_rows_per_s / engine.law.capacity_rows_per_s(each.executors, engine.cadence(terms.promises)) - 1.0 for each in believed]
+        assert len(errors) > 20 and max(map(abs, errors)) < most
     assert not [event for event in ran.events if isinstance(event, TargetInfeasible)]
 
 

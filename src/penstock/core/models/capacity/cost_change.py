@@ -102,9 +102,10 @@ def cost_change(laws: LikelyLaws, surprises: Sequence[float], before: Sequence[B
     if abs(median(surprises)) < max(SIGMAS * laws.noise, LEAST):
         return None
     law = laws.best
-    loads_s = [expected_s(law, batch) - law.overhead_s for batch in newest]
-    overhead_s = median(batch.own_s - load_s for batch, load_s in zip(newest, loads_s, strict=True))
-    times = median((batch.own_s - law.overhead_s) / load_s if load_s > 0 else 0.0 for batch, load_s in zip(newest, loads_s, strict=True))
+    bases_s = [law.base_s(batch.executors) for batch in newest]
+    loads_s = [expected_s(law, batch) - base_s for batch, base_s in zip(newest, bases_s, strict=True)]
+    overhead_s = median(batch.own_s - expected_s(law, batch) + law.overhead_s for batch in newest)
+    times = median((each.own_s - base_s) / load_s if load_s > 0 else 0.0 for each, base_s, load_s in zip(newest, bases_s, loads_s, strict=True))
     overhead = CostChange(at_s=at_s, part="overhead", before_s=law.overhead_s, after_s=overhead_s)
     row_s = law.row_cost_s(newest[-1].executors)
     row = CostChange(at_s=at_s, part=part_of_row(before, newest, times) if times > 0 else "row", before_s=row_s, after_s=times * row_s)
