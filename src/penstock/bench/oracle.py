@@ -13,7 +13,7 @@ from penstock.core.models.arrays import Flags, Floats, Ints
 from penstock.core.models.recovery.arrivals import Arrivals
 
 LEVELS = 96
-"""Backlogs that are told apart; they lie closer together where they are small."""
+"""Number of backlogs in the grid of the programme; it is finer where they are small."""
 DEEPEST_S = 1800.0
 """Seconds of the highest rate that the deepest backlog holds."""
 LATE_COST = 1e6

@@ -16,8 +16,7 @@ from penstock.bench.results import Results, WorkloadResults
 from penstock.bench.summary import auto_targets, summary_of
 from penstock.dashboard.comparison_table import COLUMNS, ComparisonTable, repetitions_words, summary_table, tables_of
 from penstock.dashboard.look import INK, MUTED, ORANGE, PAPER, STYLE, VERMILION, bare
-from penstock.dashboard.page import POLICY, inlined
-from penstock.dashboard.page import STYLE as PAGE_STYLE
+from penstock.dashboard.page import document, inlined
 
 HOUR_S = 3600.0
 WIDE_IN = 10.0
@@ -35,27 +34,14 @@ def comparison_page(results: Results) -> str:
     failed = items(f"{name}: {why}" for name, why in results.failed.items())
     differs = items(results.comparison.why)
     meanings = "".join(f"<div><dt>{escape(each.heading)}</dt><dd>{escape(each.means)}</dd></div>" for each in COLUMNS if each.means)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{escape(title)}</title>
-<style>{PAGE_STYLE}{TABLE_STYLE}</style>
-</head>
-<body>
-<h1>{escape(title)}</h1>
-<p class="when">{escape(results.comparison.says)}<br><code>{escape(results.command)}</code>, {escape(repetitions_words(results))}</p>
+    body = f"""<p class="when">{escape(results.comparison.says)}<br><code>{escape(results.command)}</code>, {escape(repetitions_words(results))}</p>
 {summary_section(results) if results.comparison.summarised else ""}
 {"".join(section(each, drawn=not results.comparison.summarised) for each in results.workloads)}
 {f"<h2>Where it differs from the paper, and why</h2>{differs}" if differs else ""}
 {f"<h2>Runs that failed</h2>{failed}" if failed else ""}
 <h2>What the columns mean</h2>
-<dl>{meanings}</dl>
-</body>
-</html>
-"""
+<dl>{meanings}</dl>"""
+    return document(title, body, TABLE_STYLE)
 
 
 def items(lines: Iterable[str]) -> str:

@@ -28,6 +28,16 @@ def page(
     readings: Sequence[Reading], event_rows: Sequence[Event], promises: Promises, *, title: str, summary: RunSummary, redact: Callable[[str], str] = str
 ) -> str:
     shown = [event for event in event_rows if not is_routine(event)]
+    body = f"""<p class="when">{escape(_when(readings))}</p>
+{_summary(summary)}
+<figure class="picture">{inlined(svg(readings, event_rows, promises), PICTURE)}</figure>
+<h2>What happened</h2>
+{_events(shown, redact)}"""
+    return document(title, body)
+
+
+def document(title: str, body: str, more_style: str = "") -> str:
+    """Return an HTML file that loads nothing."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -35,15 +45,11 @@ def page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <title>{escape(title)}</title>
-<style>{STYLE}</style>
+<style>{STYLE}{more_style}</style>
 </head>
 <body>
 <h1>{escape(title)}</h1>
-<p class="when">{escape(_when(readings))}</p>
-{_summary(summary)}
-<figure class="picture">{inlined(svg(readings, event_rows, promises), PICTURE)}</figure>
-<h2>What happened</h2>
-{_events(shown, redact)}
+{body}
 </body>
 </html>
 """
